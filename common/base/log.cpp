@@ -1,0 +1,34 @@
+#include "common/base/log.hpp"
+
+// The only unit that sees spdlog: it costs a second a unit to compile.
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+namespace perfrig::log {
+
+namespace {
+spdlog::level::level_enum level_of(Level level) {
+    switch (level) {
+    case Level::debug: return spdlog::level::debug;
+    case Level::info: return spdlog::level::info;
+    case Level::warning: return spdlog::level::warn;
+    case Level::error: return spdlog::level::err;
+    }
+    return spdlog::level::info;
+}
+} // namespace
+
+void start(std::string_view program, Level level) {
+    auto logger = std::make_shared<spdlog::logger>(std::string(program), std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    logger->set_pattern("%Y-%m-%dT%H:%M:%S.%fZ %n %l %v", spdlog::pattern_time_type::utc);
+    logger->set_level(level_of(level));
+    logger->flush_on(spdlog::level::info);
+    spdlog::set_default_logger(std::move(logger));
+}
+
+void debug(std::string_view text) { spdlog::debug("{}", text); }
+void info(std::string_view text) { spdlog::info("{}", text); }
+void warning(std::string_view text) { spdlog::warn("{}", text); }
+void error(std::string_view text) { spdlog::error("{}", text); }
+
+} // namespace perfrig::log

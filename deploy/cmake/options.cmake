@@ -1,0 +1,36 @@
+# Switches of the build and the flags they stand for.
+option(PERFRIG_TESTS "build the tests" ON)
+option(PERFRIG_BENCH "build the benchmark programs" OFF)
+option(PERFRIG_FUZZ "build the fuzz targets (clang only)" OFF)
+option(PERFRIG_STATIC_AGENT "link perfrig-agent statically, so that the one file runs on any x86-64 Linux" OFF)
+set(PERFRIG_SANITIZE "" CACHE STRING "sanitizers, as -fsanitize= takes them")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1")
+
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror -fno-omit-frame-pointer)
+# Coroutine frames of temporaries trip these two in GCC 12 although the code is right.
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  add_compile_options(-Wno-maybe-uninitialized)
+endif()
+if(PERFRIG_SANITIZE)
+  add_compile_options(-fsanitize=${PERFRIG_SANITIZE} -fno-sanitize-recover=all -g1 -O1)
+  add_link_options(-fsanitize=${PERFRIG_SANITIZE})
+  if(PERFRIG_SANITIZE MATCHES thread AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    add_compile_options(-Wno-tsan) # Asio's fences; TSan sees the atomics beside them
+  endif()
+endif()
+
+find_program(PERFRIG_CCACHE ccache)
+if(PERFRIG_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${PERFRIG_CCACHE})
+endif()
+find_program(PERFRIG_LLD ld.lld)
+if(PERFRIG_LLD)
+  add_link_options(-fuse-ld=lld)
+endif()
+# Implicit conversions from JSON make Result<Json> ambiguous and hide type errors.
+add_compile_definitions(JSON_USE_IMPLICIT_CONVERSIONS=0 BOOST_ALLOW_DEPRECATED_HEADERS)
