@@ -3,7 +3,8 @@
 // accepted at the door is not refused at the machine.
 //
 // Options are checked after substitution. A level of a factor keeps its text, so "50" is accepted where 50 is wanted,
-// and "true" where true is.
+// and "true" where true is. Text that only the agent can fill in (${run.directory}, ${port.NAME}) may stand for any value;
+// make_tool refuses what is left of it.
 #pragma once
 
 #include "common/base/clock.hpp"
@@ -42,15 +43,15 @@ struct OptionSpec {
     std::span<const OptionSpec> members{};       // of each object of `objects`
 };
 
-struct ToolSpec {
+struct ToolDescription {
     std::string_view name;
     std::string_view help;
     std::span<const OptionSpec> options;
 };
 
 // Every tool there is, in the order in which help shows them.
-std::span<const ToolSpec> tool_specs();
-const ToolSpec* find_tool_spec(std::string_view tool); // nullptr: no such tool
+std::span<const ToolDescription> tool_descriptions();
+const ToolDescription* find_tool_description(std::string_view tool); // nullptr: no such tool
 
 struct OptionFault {
     std::string path;       // within the options: "connections", "metrics/0/unit"; empty: the tool's name itself
@@ -62,8 +63,8 @@ struct OptionFault {
 // options demand of each other. Never throws.
 std::vector<OptionFault> check_tool_options(std::string_view tool, const nlohmann::json& options);
 
-// Whether the tool can run for exactly this long: wrk takes whole seconds only. `phase` ("warm_up", "measure") becomes
-// the fault's path.
+// Whether the tool can run for exactly this long: wrk and pgbench take whole seconds only, and need a duration; 0 ("as
+// long as it takes") is for tools that end by themselves. `phase` ("warm_up", "measure") becomes the fault's path.
 std::vector<OptionFault> check_tool_duration(std::string_view tool, std::string_view phase, Nanoseconds duration);
 
 } // namespace perfrig

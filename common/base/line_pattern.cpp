@@ -1,0 +1,83 @@
+#include "common/base/line_pattern.hpp"
+
+#include <regex>
+
+namespace perfrig {
+
+struct LinePattern::Compiled {
+    std::regex regex;
+};
+
+namespace {
+
+Error refuse(std::string_view text, std::string why, std::string remedy = {}) {
+    return fail(ErrorKind::bad_input, "compile the pattern", std::string(text.substr(0, LinePattern::longest_pattern)),
+                std::move(why), std::move(remedy));
+}
+
+// The upper ends of {n}, {n,} and {n,m} multiplied: libstdc++ copies the automaton that often.
+int repeats(std::string_view text) {
+    long product = 1;
+    bool in_class = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (c == '\\') {
+            ++i;
+        } else if (in_class) {
+            in_class = c != ']';
+        } else if (c == '[') {
+            in_class = true;
+        } else if (c == '{') {
+            long largest = 1;
+            long number = 0;
+            for (++i; i < text.size() && text[i] != '}'; ++i) {
+                number = text[i] >= '0' && text[i] <= '9' ? number * 10 + (text[i] - '0') : 0;
+                largest = std::max(largest, number);
+                if (largest > LinePattern::largest_repeat) return LinePattern::largest_repeat + 1;
+            }
+            product *= largest;
+            if (product > LinePattern::largest_repeat) return LinePattern::largest_repeat + 1;
+        }
+    }
+    return static_cast<int>(product);
+}
+
+} // namespace
+
+Result<LinePattern> LinePattern::compile(std::string_view text) {
+    if (text.empty()) return refuse(text, "it is empty");
+    if (text.size() > longest_pattern)
+        return refuse(text, "it is longer than " + std::to_string(longest_pattern) + " bytes", "shorten it");
+    if (repeats(text) > largest_repeat)
+        return refuse(text, "its counted repeats multiply to more than " + std::to_string(largest_repeat),
+                      "use + or *");
+    try {
+        auto compiled = std::make_shared<Compiled>();
+        compiled->regex.assign(text.begin(), text.end(),
+                               std::regex_constants::ECMAScript | std::regex_constants::__polynomial);
+        LinePattern result;
+        result.compiled_ = std::move(compiled);
+        result.text_ = std::string(text);
+        return result;
+    } catch (const std::regex_error& e) { // the library reports by exception alone
+        if (e.code() == std::regex_constants::error_complexity)
+            return refuse(text, "it refers back to a group", "back-references are not supported");
+        return refuse(text, e.what(), "use ECMAScript syntax");
+    }
+}
+
+int LinePattern::groups() const { return static_cast<int>(compiled_->regex.mark_count()); }
+
+bool LinePattern::matches(std::string_view line) const {
+    return line.size() <= longest_line && std::regex_search(line.begin(), line.end(), compiled_->regex);
+}
+
+std::optional<std::string_view> LinePattern::capture(std::string_view line) const {
+    if (line.size() > longest_line) return std::nullopt;
+    std::match_results<std::string_view::const_iterator> match;
+    if (!std::regex_search(line.begin(), line.end(), match, compiled_->regex)) return std::nullopt;
+    if (match.size() < 2 || !match[1].matched) return std::string_view{};
+    return line.substr(static_cast<std::size_t>(match.position(1)), static_cast<std::size_t>(match.length(1)));
+}
+
+} // namespace perfrig
