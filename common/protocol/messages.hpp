@@ -126,6 +126,8 @@ using FromAgent = std::variant<Hello, BlockReady, BlockRefused, BlockWorked, Blo
 using FromController =
     std::variant<Welcome, PrepareBlock, AssignRun, CancelRun, EndBlock, Ack, HeartbeatReply, Refusal>;
 
+// Decoding is strict: an unknown type, an unknown or missing member, a wrong type, a value out of bounds or a message
+// above 64 MiB is bad_input that names the place ("hello.spool[0].epoch must be ...").
 std::string encode(const FromAgent& message);
 std::string encode(const FromController& message);
 Result<FromAgent> decode_from_agent(std::string_view text);

@@ -18,8 +18,9 @@ namespace perfrig::protocol {
 // The run entered a state of the state machine (README, "States"). An end state carries the reason and is the last
 // event of its run; `interrupted` may be sent by a later epoch of the agent.
 struct StateChanged {
-    std::string state;  // preparing warming measuring stopping uploading | completed refused failed cancelled interrupted
-    std::string reason; // for refused, failed, cancelled, interrupted
+    std::string
+        state; // preparing warming measuring stopping uploading | completed refused failed cancelled interrupted
+    std::string reason;           // for refused, failed, cancelled, interrupted
     std::int64_t deadline_ms = 0; // from now, by which the next state must come; 0 for end states
 };
 struct PhaseStarted {
@@ -61,7 +62,7 @@ struct MetricRead {
     std::optional<double> value;
     std::int64_t window_start_ns = 0, window_end_ns = 0;
     std::string source = "tool";
-    std::string status = "ok"; // reading status: ok suspect invalid "too short" overload "no result"
+    std::string status = "ok"; // reading status: ok suspect invalid too_short overload no_result
 };
 struct Found {
     std::string check_name, severity, subject, message; // severity: info, warning, void
@@ -92,6 +93,9 @@ struct RunEvent {
     RunEventBody body;
 };
 
+// encode never makes what decode refuses: bytes that aren't UTF-8 and NULs become U+FFFD, texts are cut at their bound
+// (names 512 bytes, texts 64 KiB), numbers that aren't finite become null. Decoding is strict: unknown or missing
+// members, wrong types and values out of bounds are bad_input that names the place.
 std::string encode(const RunEvent& event);
 Result<RunEvent> decode_run_event(std::string_view text);
 bool is_end_state(std::string_view run_state);

@@ -17,7 +17,8 @@
 namespace perfrig::protocol {
 
 constexpr int main_stream = 0;
-constexpr std::size_t most_record_bytes = 1 << 20;
+constexpr std::size_t most_record_bytes = 1 << 20; // of one encoded record, length and checksum included
+constexpr std::size_t record_overhead_bytes = 4 + 4 + 1 + 8;
 constexpr std::size_t most_batch_bytes = 1 << 20;
 
 enum class RecordKind : std::uint8_t {
@@ -38,6 +39,7 @@ std::string encode_record(const SpoolRecord& record);
 // unavailable (too short); a wrong checksum, kind or length is bad_input.
 Result<SpoolRecord> take_record(std::string_view& bytes);
 
+// Sequences rise strictly within a batch; gaps are possible (a corrupt record is skipped and reported).
 struct RecordBatch {
     std::int64_t epoch = 0;
     std::vector<SpoolRecord> records;
