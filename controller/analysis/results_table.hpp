@@ -1,0 +1,70 @@
+// The results of a submission: one row a cell, over its replicates. Of each replicate the last attempt counts. Void,
+// failed, refused and unfinished runs are shown and counted, and enter no median.
+#pragma once
+
+#include "controller/model/run.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace perfrig::analysis {
+
+struct Column {
+    std::string key;   // "requests_per_second", "cpu_busy_ratio{mode=user,role=app}": name and sorted labels
+    std::string title; // for people: "requests/s", "app user"; the key where it isn't a main column
+    std::string unit;
+    std::string metric; // its name
+    model::Labels labels;
+    bool main = false; // one of those a person wants to see first; main columns come first
+};
+
+struct Value {
+    model::Id run = 0;
+    int replicate = 1;
+    double value = 0;
+};
+
+struct Summary {
+    std::optional<double> median; // none: no value
+    std::vector<Value> values;    // by replicate
+};
+
+// What became of one replicate.
+struct Replicate {
+    model::Id run = 0; // the last attempt
+    int replicate = 1;
+    int attempt = 1;
+    model::RunState state = model::RunState::planned;
+    model::Verdict verdict = model::Verdict::unreviewed;
+    std::string reason;
+    int findings = 0; // above info
+};
+
+struct Row {
+    model::Cell cell;
+    int n = 0;                                         // runs that the numbers rest on
+    int voided = 0, failed = 0, refused = 0, open = 0; // failed: failed, interrupted or cancelled
+    std::vector<Replicate> replicates;
+    std::map<std::string, Summary> values; // by the column's key
+};
+
+struct ResultsTable {
+    std::vector<Column> columns;
+    std::vector<Row> rows; // by the cell's ordinal
+};
+
+struct RunResult {
+    model::Run run;
+    std::vector<model::Metric> metrics;
+    std::vector<model::Finding> findings;
+};
+
+// Units are SI. Main columns: requests or transactions per second, latency mean and p99, operation time, busy per role,
+// switches per request, service demand.
+ResultsTable summarise(const std::vector<model::Cell>& cells, const std::vector<RunResult>& runs);
+
+std::string column_key(std::string_view metric, const model::Labels& labels);
+
+} // namespace perfrig::analysis
