@@ -8,9 +8,13 @@ namespace {
 
 constexpr const char* readiness_names[] = {"none", "tcp", "http", "log", "command"};
 
-Json to_json(const Speculation& s) { return {{"indirect_branch", s.indirect_branch}, {"store_bypass", s.store_bypass}}; }
+Json to_json(const Speculation& s) {
+    return {{"indirect_branch", s.indirect_branch}, {"store_bypass", s.store_bypass}};
+}
 
-Json to_json(const Command& c) { return {{"argv", c.argv}, {"environment", c.environment}, {"directory", c.directory}}; }
+Json to_json(const Command& c) {
+    return {{"argv", c.argv}, {"environment", c.environment}, {"directory", c.directory}};
+}
 
 Json to_json(const ServiceSpec& s) {
     return {{"name", s.name},
@@ -45,8 +49,10 @@ template <class T> Json list_to_json(const std::vector<T>& items) {
 std::vector<std::string> strings(JsonReader& in, const Json& array, const char* what) {
     std::vector<std::string> out;
     for (const Json& item : array) {
-        if (item.is_string()) out.push_back(item.get<std::string>());
-        else in.fault(std::string("'") + what + "' must hold strings");
+        if (item.is_string())
+            out.push_back(item.get<std::string>());
+        else
+            in.fault(std::string("'") + what + "' must hold strings");
     }
     return out;
 }
@@ -54,8 +60,10 @@ std::vector<std::string> strings(JsonReader& in, const Json& array, const char* 
 std::map<std::string, std::string> string_map(JsonReader& in, const Json& object, const char* what) {
     std::map<std::string, std::string> out;
     for (const auto& [key, value] : object.items()) {
-        if (value.is_string()) out[key] = value.get<std::string>();
-        else in.fault(std::string("'") + what + "' must hold strings");
+        if (value.is_string())
+            out[key] = value.get<std::string>();
+        else
+            in.fault(std::string("'") + what + "' must hold strings");
     }
     return out;
 }
@@ -159,9 +167,12 @@ Result<ResolvedRun> resolved_run_from_json(const Json& json) {
     run.measure_ms = in.integer("measure_ms");
     run.secrets = strings(in, in.array("secrets"), "secrets");
     for (const auto& [key, value] : in.object("kernel_args").items()) {
-        if (value.is_null()) run.kernel_args[key] = std::nullopt;
-        else if (value.is_string()) run.kernel_args[key] = value.get<std::string>();
-        else in.fault("'kernel_args' must hold strings or null");
+        if (value.is_null())
+            run.kernel_args[key] = std::nullopt;
+        else if (value.is_string())
+            run.kernel_args[key] = value.get<std::string>();
+        else
+            in.fault("'kernel_args' must hold strings or null");
     }
     const Json &build = in.array("build"), &services = in.array("services"), &tools = in.array("tools");
     PERFRIG_CHECK(in.finish());

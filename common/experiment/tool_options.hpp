@@ -3,8 +3,8 @@
 // accepted at the door is not refused at the machine.
 //
 // Options are checked after substitution. A level of a factor keeps its text, so "50" is accepted where 50 is wanted,
-// and "true" where true is. Text that only the agent can fill in (${run.directory}, ${port.NAME}) may stand for any value;
-// make_tool refuses what is left of it.
+// and "true" where true is. Text that only the agent can fill in (${run.directory}, ${port.NAME}) may stand for any
+// value; make_tool refuses what is left of it.
 #pragma once
 
 #include "common/base/clock.hpp"
@@ -37,7 +37,7 @@ struct OptionSpec {
     bool required = false;
     std::string_view unit = {}; // of the value; empty where it has none
     double minimum = 0;
-    double maximum = 0; // minimum == maximum: unbounded
+    double maximum = 0;                          // minimum == maximum: unbounded
     std::string_view fallback = {};              // what holds when it isn't given, as text; empty: nothing
     std::span<const std::string_view> choices{}; // the only values allowed, if any
     std::span<const OptionSpec> members{};       // of each object of `objects`
@@ -59,8 +59,8 @@ struct OptionFault {
     std::string suggestion; // what to write instead; may be empty
 };
 
-// Every fault at once; empty: the options are good. Types, ranges, unknown names (with the nearest known name), and what
-// options demand of each other. Never throws.
+// Every fault at once; empty: the options are good. Types, ranges, unknown names (with the nearest known name), and
+// what options demand of each other. Never throws.
 std::vector<OptionFault> check_tool_options(std::string_view tool, const nlohmann::json& options);
 
 // Whether the tool can run for exactly this long: wrk and pgbench take whole seconds only, and need a duration; 0 ("as
