@@ -65,17 +65,17 @@ struct ToolFile { // to be written in the tool's working directory before it sta
 
 struct ToolInvocation {
     std::vector<std::string> argv;                  // argv[0] is searched in PATH
-    std::map<std::string, std::string> environment; // on top of what the run gives: locale and time format are forced
+    std::map<std::string, std::string> environment; // over the experiment's own: locale and time format are forced
     std::vector<ToolFile> files;                    // argv names them relative to the working directory
-    Nanoseconds at_most{}; // from start to exit; past it the tool hangs and the run ends it
+    Nanoseconds at_most{};                          // from start to exit; past it the tool hangs and the run ends it
 };
 
 // What a finished process left behind. The views need only live during the call.
 struct ToolOutput {
     std::string_view out;
     std::string_view err;
-    int exit_code = 0; // meaningless when a signal ended it
-    int signal = 0;    // 0: it exited by itself
+    int exit_code = 0;                                    // meaningless when a signal ended it
+    int signal = 0;                                       // 0: it exited by itself
     std::optional<double> elapsed_seconds = std::nullopt; // from start to exit, as the run measured it
     std::optional<double> asked_seconds = std::nullopt;   // the phase's duration
 };
@@ -95,8 +95,12 @@ class Tool {
     virtual Result<std::string> parse_version(std::string_view out, std::string_view err) const;
 };
 
-// Options as the resolved experiment has them (already substituted). Bad options: one bad_input Error naming all faults.
+// Options as the resolved experiment has them (already substituted). Bad options: one bad_input Error naming all
+// faults.
 Result<std::unique_ptr<Tool>> make_tool(std::string_view name, const nlohmann::json& options);
+
+// What every tool runs under, on top of its own: messages and numbers as C prints them, times as ISO 8601.
+std::map<std::string, std::string> forced_tool_environment(); // LC_ALL=C, S_TIME_FORMAT=ISO
 
 // The same check, every fault by itself.
 std::vector<OptionFault> validate_tool_options(std::string_view name, const nlohmann::json& options);
