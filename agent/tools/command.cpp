@@ -33,26 +33,6 @@ bool placeholder(std::string_view s) {
     return false;
 }
 
-// A number as programs print it: digits, or digits grouped by thousands with commas.
-std::optional<double> printed_number(std::string_view s) {
-    if (s.starts_with('+')) s.remove_prefix(1);
-    if (const auto plain = text::number(s)) return plain;
-    const auto point = s.find('.');
-    std::string digits;
-    std::size_t group = 0;
-    for (std::size_t i = 0; i < s.size(); ++i) {
-        if (s[i] != ',' || i >= point) {
-            digits += s[i];
-            ++group;
-            continue;
-        }
-        const std::size_t next = std::min({s.find(',', i + 1), point, s.size()});
-        if (group == 0 || group > 3 || next - i != 4) return std::nullopt; // 1,234 is grouped; 1,5 is not
-        group = 0;
-    }
-    return text::number(digits);
-}
-
 class CommandTool final : public Tool {
   public:
     explicit CommandTool(const Json& options) {
@@ -95,6 +75,8 @@ class CommandTool final : public Tool {
             std::string found;
             if (pick.pointer) {
                 auto& document = documents[pick.from_stderr ? 1 : 0];
+                if (stream.size() > most_output)
+                    return missing(pick, fmt::format("its output is longer than {} bytes", most_output));
                 if (!document) {
                     PERFRIG_TRY(document,
                                 parse_json(stream, pick.from_stderr ? "the command's stderr" : "the command's stdout"));
@@ -103,7 +85,7 @@ class CommandTool final : public Tool {
             } else {
                 PERFRIG_TRY(found, by_pattern(pick, stream));
             }
-            const auto number = printed_number(found);
+            const auto number = text::grouped_number(found);
             if (!number && !placeholder(found)) return missing(pick, "'" + found.substr(0, 80) + "' is no number");
             add(reading, pick.name, pick.unit, number ? std::optional(*number * pick.scale) : std::nullopt,
                 pick.labels);
@@ -118,7 +100,7 @@ class CommandTool final : public Tool {
         for (const auto& pick : series_) {
             if (pick.from_stderr != from_stderr) continue;
             const auto found = pick.pattern->capture(line);
-            const auto number = found ? printed_number(text::trim(*found)) : std::nullopt;
+            const auto number = found ? text::grouped_number(text::trim(*found)) : std::nullopt;
             if (number && std::isfinite(*number * pick.scale))
                 return LiveSample{pick.name, pick.unit, *number * pick.scale, pick.labels};
         }

@@ -21,11 +21,12 @@ struct PerfBenchReport {
     std::string kind;  // "processes" or "threads"
     std::optional<std::uint64_t> operations, groups, tasks, threads;
     std::optional<double> total_seconds, operation_seconds, operations_per_second, bytes_per_second, stdev_ratio;
+    int reports = 0;          // "# Running" lines: `perf bench all` prints several, and the last of them stands here
     bool placeholder = false; // inf or nan stood where a number should
     std::map<std::string, Counter> counters;
 };
 
-// An Error when nothing in the text has a known form, or when two reports are in it.
+// An Error when nothing in the text has a known form.
 Result<PerfBenchReport> parse_perf_bench_report(std::string_view text);
 
 } // namespace perfrig

@@ -66,6 +66,7 @@ class PerfSchedPipe final : public Tool {
   private:
     std::string missing(const PerfBenchReport& r) const {
         if (r.bench != "sched/pipe") return "it is no report of sched/pipe but of '" + r.bench.substr(0, 64) + "'";
+        if (r.reports != 1) return "more than one report stands in it";
         if (!r.operations) return "the number of operations is missing";
         if (r.kind != (threads_ ? "threads" : "processes")) return "it ran between two " + r.kind.substr(0, 64);
         if (!r.total_seconds) return "the total time is missing";

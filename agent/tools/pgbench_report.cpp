@@ -80,8 +80,7 @@ class Reader {
         }
         const auto trimmed = text::trim(line);
         const auto has = [&](std::string_view words) { return line.find(words) != std::string_view::npos; };
-        const bool aborted = line.starts_with("Run was aborted") || has("Run was aborted;") ||
-                             has(" aborted in command ") || has(" aborted while ") || has(" aborted: ");
+        const bool aborted = has("Run was aborted") || (has("lient ") && has(" aborted"));
         constexpr std::array<std::string_view, 10> errors{
             "pgbench: error:",      "pgbench: fatal:",        "ERROR:",     "FATAL:",          "PANIC:",
             "connection to server", "Connection to database", "could not ", "Run was aborted", "client "};

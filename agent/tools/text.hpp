@@ -2,6 +2,7 @@
 // rubbish after a number is no number.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -58,6 +59,32 @@ inline std::optional<double> number(std::string_view s) {
     const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), value);
     if (error != std::errc{} || end != s.data() + s.size() || !std::isfinite(value)) return std::nullopt;
     return value;
+}
+
+// The same, also with thousands grouped by commas as printf's ' flag does: "10,000,000". "1,5" is none.
+inline std::optional<double> grouped_number(std::string_view s) {
+    if (s.starts_with('+')) s.remove_prefix(1);
+    if (s.find(',') == std::string_view::npos) return number(s);
+    char digits[40];
+    std::size_t n = 0;
+    std::size_t group = 0; // digits since the start or the last comma
+    bool first = true;
+    const auto point = std::min(s.find('.'), s.size());
+    for (std::size_t i = 0; i < s.size(); ++i) {
+        const char c = s[i];
+        if (i <= point && (c == ',' || c == '.')) {
+            if (first ? group == 0 || group > 3 : group != 3) return std::nullopt;
+            first = false;
+            group = 0;
+        } else if (c != '-') {
+            ++group;
+        }
+        if (c == ',' && i < point) continue;
+        if (n == sizeof(digits)) return std::nullopt;
+        digits[n++] = c;
+    }
+    if (point == s.size() && group != 3) return std::nullopt;
+    return number({digits, n});
 }
 
 // A whole number that is not negative, the whole of s.

@@ -131,7 +131,8 @@ Reading read_report(const WrkReport& r, const ToolOutput& output) {
     reading.facts = {{"url", r.url},
                      {"threads", std::to_string(r.threads)},
                      {"connections", std::to_string(r.connections)},
-                     {"asked", r.asked}};
+                     {"asked", r.asked},
+                     {"asked_seconds", fmt::format("{}", r.asked_seconds)}};
     if (r.threads > 0) // each thread opens connections / threads, whatever the report says
         reading.facts["connections_opened"] = std::to_string(r.connections / r.threads * r.threads);
     judge_answers(reading, r);
