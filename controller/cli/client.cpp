@@ -17,13 +17,18 @@ Result<std::string> read_token(const std::string& path) {
     PERFRIG_TRY(std::string token, read_file(path, 4096));
     while (!token.empty() && (token.back() == '\n' || token.back() == ' ')) token.pop_back();
     if (token.empty())
-        return fail(ErrorKind::bad_input, "read the token", path, "the file is empty", "name another with --token-file");
+        return fail(ErrorKind::bad_input, "read the token", path, "the file is empty",
+                    "name another with --token-file");
     return token;
 }
 
 // The server's problem document as one Error: its detail, and a line for each fault.
 Error refusal(const HttpResponse& response, const std::string& target) {
-    Error error{kind_of_status(response.status), "have the controller do", target, "HTTP " + std::to_string(response.status), {}};
+    Error error{kind_of_status(response.status),
+                "have the controller do",
+                target,
+                "HTTP " + std::to_string(response.status),
+                {}};
     const auto problem = parse_json(response.body, "the controller's answer");
     if (!problem || !problem->is_object()) return error;
     JsonReader in(*problem, "problem");
@@ -38,14 +43,14 @@ Error refusal(const HttpResponse& response, const std::string& target) {
                              std::to_string(f.integer_or("column", 0)) + ": " + f.string_or("message", "") +
                              (suggestion.empty() ? "" : " (" + suggestion + ")");
             }
-    if (response.status == 401)
-        error.remedy = "give a valid token with --token-file or PERFRIG_TOKEN_FILE";
+    if (response.status == 401) error.remedy = "give a valid token with --token-file or PERFRIG_TOKEN_FILE";
     return error;
 }
 
 } // namespace
 
-Result<Connection> find_connection(const std::string& url, const std::string& token_file, const std::string& up_folder) {
+Result<Connection> find_connection(const std::string& url, const std::string& token_file,
+                                   const std::string& up_folder) {
     Connection found;
     std::string file = token_file;
     bool have_url = false;

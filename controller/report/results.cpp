@@ -134,7 +134,8 @@ std::string results_as_markdown(const Json& results) {
     const auto line = [](const std::vector<std::string>& cells) {
         std::string out = "|";
         for (std::string cell : cells) {
-            for (std::size_t at = 0; (at = cell.find('|', at)) != std::string::npos; at += 2) cell.replace(at, 1, "\\|");
+            for (std::size_t at = 0; (at = cell.find('|', at)) != std::string::npos; at += 2)
+                cell.replace(at, 1, "\\|");
             std::replace(cell.begin(), cell.end(), '\n', ' ');
             out += " " + cell + " |";
         }
@@ -154,7 +155,8 @@ std::string results_as_csv(const Json& results) {
     out += "replicates,states,reason\r\n";
     for (const Json& row : results["rows"]) {
         for (const Column& column : columns) {
-            if (column.is_factor) out += csv_field(row.at("levels").value(column.key, ""));
+            if (column.is_factor)
+                out += csv_field(row.at("levels").value(column.key, ""));
             else if (const Json* value = value_of(row, column.key); value && (*value)["mean"].is_number())
                 out += (*value)["mean"].dump();
             out += ",";
@@ -176,7 +178,8 @@ std::string results_as_junit(const Json& results, const Json& runs) {
             name += factor + "=" + (level.is_string() ? level.get<std::string>() : level.dump()) + " ";
         name += "replicate " + std::to_string(run.value("replicate", 1));
         if (const int attempt = run.value("attempt", 1); attempt > 1) name += " attempt " + std::to_string(attempt);
-        const std::string state = run.value("state", ""), verdict = run.value("verdict", ""), reason = run.value("reason", "");
+        const std::string state = run.value("state", ""), verdict = run.value("verdict", ""),
+                          reason = run.value("reason", "");
         cases += "  <testcase classname=\"" + xml_text(experiment) + "\" name=\"" + xml_text(name) + "\"";
         if (state == "refused" || state == "cancelled" || state == "interrupted") {
             ++skipped;
@@ -184,15 +187,15 @@ std::string results_as_junit(const Json& results, const Json& runs) {
         } else if (state != "completed" || verdict == "void") {
             ++failures;
             cases += "><failure type=\"" + xml_text(verdict == "void" ? "void" : state) + "\" message=\"" +
-                     xml_text(reason.empty() ? "see its findings" : reason) + "\">run " + std::to_string(run.value("id", 0)) +
-                     "</failure></testcase>\n";
+                     xml_text(reason.empty() ? "see its findings" : reason) + "\">run " +
+                     std::to_string(run.value("id", 0)) + "</failure></testcase>\n";
         } else {
             cases += "/>\n";
         }
     }
     return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"" + xml_text(experiment) + "\" tests=\"" +
-           std::to_string(total) + "\" failures=\"" + std::to_string(failures) + "\" skipped=\"" + std::to_string(skipped) +
-           "\">\n" + cases + "</testsuite>\n";
+           std::to_string(total) + "\" failures=\"" + std::to_string(failures) + "\" skipped=\"" +
+           std::to_string(skipped) + "\">\n" + cases + "</testsuite>\n";
 }
 
 } // namespace perfrig::report

@@ -32,15 +32,18 @@ std::string aligned(const std::vector<std::string>& header, const std::vector<st
     std::vector<std::size_t> widths;
     for (const std::string& name : header) widths.push_back(width_of(name));
     for (const auto& line : lines)
-        for (std::size_t i = 0; i < line.size() && i < widths.size(); ++i) widths[i] = std::max(widths[i], width_of(line[i]));
+        for (std::size_t i = 0; i < line.size() && i < widths.size(); ++i)
+            widths[i] = std::max(widths[i], width_of(line[i]));
     const auto print = [&](const std::vector<std::string>& cells, bool is_header) {
         std::string out;
         for (std::size_t i = 0; i < cells.size(); ++i) {
             const std::size_t room = i < widths.size() ? widths[i] - std::min(widths[i], width_of(cells[i])) : 0;
             const bool right = !is_header && is_number(cells[i]);
             if (i) out += "  ";
-            if (right) out += std::string(room, ' ') + cells[i];
-            else out += cells[i] + (i + 1 == cells.size() ? "" : std::string(room, ' '));
+            if (right)
+                out += std::string(room, ' ') + cells[i];
+            else
+                out += cells[i] + (i + 1 == cells.size() ? "" : std::string(room, ' '));
         }
         return out;
     };
@@ -63,8 +66,10 @@ std::string readable_number(double value, std::string_view unit) {
         return with_thousands(text);
     }
     const int decimals = size >= 100 ? 1 : size >= 10 ? 2 : size >= 1 ? 3 : 4;
-    if (size != 0 && size < 0.001) std::snprintf(text, sizeof text, "%.3e", value);
-    else std::snprintf(text, sizeof text, "%.*f", decimals, value);
+    if (size != 0 && size < 0.001)
+        std::snprintf(text, sizeof text, "%.3e", value);
+    else
+        std::snprintf(text, sizeof text, "%.*f", decimals, value);
     return text;
 }
 

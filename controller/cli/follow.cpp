@@ -1,0 +1,180 @@
+#include "controller/cli/follow.hpp"
+
+#include "controller/report/text.hpp"
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <set>
+#include <thread>
+
+namespace perfrig::cli {
+
+namespace {
+
+// The one thing a signal handler may touch.
+volatile std::sig_atomic_t stop_signal = 0;
+void on_stop(int signal) { stop_signal = signal; }
+
+constexpr Milliseconds poll_every{500};
+constexpr Milliseconds cancel_within{60'000};
+constexpr Milliseconds patience_without_controller{120'000};
+
+bool is_end(const std::string& state) { return state == "completed" || state == "failed" || state == "cancelled"; }
+bool run_ended(const std::string& state) {
+    return state == "completed" || state == "refused" || state == "failed" || state == "cancelled" ||
+           state == "interrupted";
+}
+
+std::string name_of(const Json& run) {
+    std::string out;
+    for (const auto& [factor, level] : run.at("levels").items())
+        out += (out.empty() ? "" : " ") + factor + "=" + level.get<std::string>();
+    out += (out.empty() ? "#" : " #") + std::to_string(run.value("replicate", 1));
+    if (run.value("attempt", 1) > 1) out += " attempt " + std::to_string(run.value("attempt", 1));
+    return out;
+}
+
+class Follower {
+  public:
+    Follower(const Client& client, std::int64_t submission, FollowOptions options)
+        : client_(client), target_("/api/v1/submissions/" + std::to_string(submission)), options_(options) {}
+
+    Result<Json> follow();
+
+  private:
+    Result<void> print_ended_runs();
+    void print_bar(const Json& submission);
+    void clear_bar();
+    std::string live_rate(const Json& live) const;
+
+    const Client& client_;
+    std::string target_;
+    FollowOptions options_;
+    std::set<std::int64_t> told_;
+    bool bar_shown_ = false;
+};
+
+void Follower::clear_bar() {
+    if (bar_shown_) std::cout << "\r\x1b[2K";
+    bar_shown_ = false;
+}
+
+// A line for each run that has ended since the last look.
+Result<void> Follower::print_ended_runs() {
+    std::string after;
+    do {
+        PERFRIG_TRY(const Json page,
+                    client_.get(target_ + "/runs?limit=1000" + (after.empty() ? "" : "&after=" + after)));
+        for (const Json& run : page.at("items")) {
+            const std::string state = run.value("state", "");
+            if (!run_ended(state) || !told_.insert(run.value("id", std::int64_t{0})).second || options_.quiet) continue;
+            clear_bar();
+            std::cout << "run " << run.value("id", 0) << "  " << name_of(run) << "  ";
+            const bool good = state == "completed" && run.value("verdict", "") != "void";
+            if (options_.terminal) std::cout << (good ? "\x1b[32m" : "\x1b[31m");
+            std::cout << (run.value("verdict", "") == "void" ? "void" : state) << (options_.terminal ? "\x1b[0m" : "");
+            if (const std::string reason = run.value("reason", ""); !reason.empty()) std::cout << ": " << reason;
+            std::cout << std::endl;
+        }
+        after = page.at("next").is_string() ? page["next"].get<std::string>() : "";
+    } while (!after.empty());
+    return {};
+}
+
+std::string Follower::live_rate(const Json& live) const {
+    for (const Json& sample : live.value("samples", Json::array())) {
+        const std::string name = sample.value("name", "");
+        if (sample.value("kind", "") == "gauge" && name.ends_with("_per_second") &&
+            sample.value("value", Json()).is_number())
+            return "  " + report::readable_number(sample["value"].get<double>(), "") + "/s";
+    }
+    return "";
+}
+
+void Follower::print_bar(const Json& submission) {
+    if (!options_.terminal || options_.quiet) return;
+    std::int64_t ended = 0;
+    for (const auto& [state, count] : submission.value("run_counts", Json::object()).items())
+        if (run_ended(state)) ended += count.get<std::int64_t>();
+    std::string line = "[" + std::to_string(ended) + "/" + std::to_string(submission.value("run_count", 0)) + "] ";
+    const Json& current = submission.value("current_runs", Json::array());
+    if (current.empty()) {
+        line += submission.value("state", "");
+    } else {
+        const Json& run = current[0];
+        line += name_of(run) + "  " + run.value("state", "");
+        const auto live =
+            client_.get("/api/v1/runs/" + std::to_string(run.value("id", 0)) + "/live", Milliseconds(3'000));
+        if (live && live->value("phase", Json()).is_object()) {
+            const Json& phase = (*live)["phase"];
+            const double elapsed_ms = phase.value("elapsed_ms", 0.0);
+            if (phase.value("planned_ms", Json()).is_number() && phase["planned_ms"].get<double>() > 0) {
+                const double planned_ms = phase["planned_ms"].get<double>();
+                char seconds[48];
+                std::snprintf(seconds, sizeof seconds, " %.0f/%.0f s", std::min(elapsed_ms, planned_ms) / 1e3,
+                              planned_ms / 1e3);
+                line +=
+                    " " + phase.value("name", "") + " " + report::progress_bar(elapsed_ms / planned_ms, 24) + seconds;
+            } else {
+                line += " " + phase.value("name", "");
+            }
+            line += live_rate(*live);
+        }
+    }
+    std::cout << "\r\x1b[2K" << line << std::flush;
+    bar_shown_ = true;
+}
+
+Result<Json> Follower::follow() {
+    Deadline controller_back = Deadline::in(patience_without_controller);
+    std::optional<Deadline> cancelled_by;
+    for (;; std::this_thread::sleep_for(poll_every)) {
+        if (stop_signal && !cancelled_by) {
+            clear_bar();
+            std::cerr << "cancelling the submission" << std::endl;
+            if (const auto cancelled = client_.post(target_ + "/cancel", Json::object()); !cancelled)
+                return std::move(cancelled).error();
+            cancelled_by = Deadline::in(cancel_within);
+        }
+        auto submission = client_.get(target_);
+        if (!submission) {
+            // A controller that restarts disturbs nothing that it follows.
+            const ErrorKind kind = submission.error().kind;
+            if ((kind != ErrorKind::unavailable && kind != ErrorKind::timed_out) || controller_back.passed())
+                return std::move(submission).error();
+            continue;
+        }
+        controller_back = Deadline::in(patience_without_controller);
+        if (const auto printed = print_ended_runs(); !printed && printed.error().kind != ErrorKind::unavailable)
+            return std::move(printed).error();
+        const std::string state = submission->value("state", "");
+        if (is_end(state) && submission->value("current_runs", Json::array()).empty()) {
+            clear_bar();
+            return submission;
+        }
+        if (cancelled_by && cancelled_by->passed()) {
+            clear_bar();
+            return fail(ErrorKind::timed_out, "cancel", target_, "runs are still under way after 60 s",
+                        "see perfrig status");
+        }
+        print_bar(*submission);
+    }
+}
+
+} // namespace
+
+void remember_stop_signals() {
+    struct sigaction action {};
+    action.sa_handler = on_stop;
+    ::sigaction(SIGINT, &action, nullptr);
+    ::sigaction(SIGTERM, &action, nullptr);
+}
+
+Result<Json> follow(const Client& client, std::int64_t submission, const FollowOptions& options) {
+    return Follower(client, submission, options).follow();
+}
+
+} // namespace perfrig::cli

@@ -1,0 +1,107 @@
+#include "controller/cli/show.hpp"
+
+#include "controller/report/results.hpp"
+#include "controller/report/text.hpp"
+
+namespace perfrig::cli {
+
+namespace {
+
+std::string text_or(const Json& json, const char* key, const std::string& fallback = "") {
+    const auto found = json.find(key);
+    return found == json.end() || !found->is_string() ? fallback : found->get<std::string>();
+}
+
+std::string counts_text(const Json& counts) {
+    std::string out;
+    for (const auto& [state, count] : counts.items())
+        out += (out.empty() ? "" : ", ") + std::to_string(count.get<std::int64_t>()) + " " + state;
+    return out;
+}
+
+Result<std::string> list_text(const Client& client) {
+    PERFRIG_TRY(const Json page, client.get("/api/v1/submissions?limit=30"));
+    std::vector<std::vector<std::string>> lines;
+    for (const Json& s : page.at("items"))
+        lines.push_back({std::to_string(s.value("id", 0)), text_or(s, "experiment"), text_or(s, "state"),
+                         std::to_string(s.value("priority", 0)), counts_text(s.value("run_counts", Json::object())),
+                         text_or(s, "created_at"), text_or(s, "source")});
+    if (lines.empty()) return std::string("nothing was submitted yet\n");
+    return report::aligned({"id", "experiment", "state", "priority", "runs", "created", "source"}, lines);
+}
+
+} // namespace
+
+Result<std::int64_t> latest_submission(const Client& client, const std::string& experiment) {
+    PERFRIG_TRY(const Json page, client.get("/api/v1/submissions?limit=1" +
+                                            (experiment.empty() ? "" : "&experiment=" + percent_encode(experiment))));
+    if (page.at("items").empty())
+        return fail(ErrorKind::not_found, "find a submission", experiment, "there is none",
+                    "queue one with `perfrig run FILE`");
+    return page["items"][0].value("id", std::int64_t{0});
+}
+
+Result<std::string> status_text(const Client& client, std::int64_t submission) {
+    if (submission == 0) return list_text(client);
+    PERFRIG_TRY(const Json s, client.get("/api/v1/submissions/" + std::to_string(submission)));
+    std::string out =
+        "submission " + std::to_string(submission) + " of " + text_or(s, "experiment") + ": " + text_or(s, "state");
+    if (const std::string reason = text_or(s, "reason"); !reason.empty()) out += " (" + reason + ")";
+    out += "\nruns: " + counts_text(s.value("run_counts", Json::object())) + "\n";
+    if (const std::string end = text_or(s, "expected_end"); !end.empty()) out += "expected end: " + end + "\n";
+    for (const Json& block : s.value("blocks", Json::array())) {
+        out += "block " + std::to_string(block.value("ordinal", 0) + 1) + ": " + text_or(block, "state");
+        if (const std::string machine = text_or(block, "machine"); !machine.empty()) out += " on " + machine;
+        if (const std::string reason = text_or(block, "reason"); !reason.empty()) out += ": " + reason;
+        out += "\n";
+    }
+    for (const Json& run : s.value("current_runs", Json::array()))
+        out += "run " + std::to_string(run.value("id", 0)) + ": " + text_or(run, "state") + "\n";
+    return out;
+}
+
+Result<Json> all_runs(const Client& client, std::int64_t submission) {
+    Json runs = Json::array();
+    std::string after;
+    do {
+        PERFRIG_TRY(const Json page, client.get("/api/v1/submissions/" + std::to_string(submission) +
+                                                "/runs?limit=1000" + (after.empty() ? "" : "&after=" + after)));
+        for (const Json& run : page.at("items")) runs.push_back(run);
+        after = text_or(page, "next");
+    } while (!after.empty());
+    return runs;
+}
+
+Result<std::string> results_text(const Client& client, std::int64_t submission, Format format, bool colours) {
+    PERFRIG_TRY(const Json results, client.get("/api/v1/submissions/" + std::to_string(submission) + "/results"));
+    switch (format) {
+    case Format::json: return results.dump(2) + "\n";
+    case Format::csv: return report::results_as_csv(results);
+    case Format::markdown: return report::results_as_markdown(results);
+    case Format::table: break;
+    }
+    return report::results_as_table(results, colours);
+}
+
+Result<std::string> junit_text(const Client& client, std::int64_t submission) {
+    PERFRIG_TRY(const Json results, client.get("/api/v1/submissions/" + std::to_string(submission) + "/results"));
+    PERFRIG_TRY(const Json runs, all_runs(client, submission));
+    return report::results_as_junit(results, runs);
+}
+
+Result<std::string> machines_text(const Client& client, const std::string& name, bool json) {
+    if (!name.empty()) {
+        PERFRIG_TRY(const Json machine, client.get("/api/v1/machines/" + percent_encode(name)));
+        return machine.dump(2) + "\n";
+    }
+    PERFRIG_TRY(const Json page, client.get("/api/v1/machines?limit=1000"));
+    if (json) return page.at("items").dump(2) + "\n";
+    std::vector<std::vector<std::string>> lines;
+    for (const Json& m : page.at("items"))
+        lines.push_back({text_or(m, "name"), text_or(m, "state"), m.value("connected", false) ? "yes" : "no",
+                         text_or(m, "doing"), text_or(m, "state_reason"), text_or(m, "last_seen")});
+    if (lines.empty()) return std::string("no machine has enrolled yet: see perfrig-agent join\n");
+    return report::aligned({"machine", "state", "connected", "doing", "reason", "last seen"}, lines);
+}
+
+} // namespace perfrig::cli
