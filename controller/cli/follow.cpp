@@ -49,12 +49,16 @@ class Follower {
     void print_bar(const Json& submission);
     void clear_bar();
     std::string live_rate(const Json& live) const;
+    double elapsed_in_phase_ms(std::int64_t run, const std::string& phase);
 
     const Client& client_;
     std::string target_;
     FollowOptions options_;
     std::set<std::int64_t> told_;
     bool bar_shown_ = false;
+    std::int64_t phase_run_ = 0; // the phase that the bar is about, and since when we have seen it
+    std::string phase_name_;
+    std::chrono::steady_clock::time_point phase_seen_;
 };
 
 void Follower::clear_bar() {
@@ -94,6 +98,13 @@ std::string Follower::live_rate(const Json& live) const {
     return "";
 }
 
+// By our own clock, since the machine's may differ: up to one look too little.
+double Follower::elapsed_in_phase_ms(std::int64_t run, const std::string& phase) {
+    const auto now = std::chrono::steady_clock::now();
+    if (run != phase_run_ || phase != phase_name_) phase_run_ = run, phase_name_ = phase, phase_seen_ = now;
+    return std::chrono::duration<double, std::milli>(now - phase_seen_).count();
+}
+
 void Follower::print_bar(const Json& submission) {
     if (!options_.terminal || options_.quiet) return;
     std::int64_t ended = 0;
@@ -110,7 +121,7 @@ void Follower::print_bar(const Json& submission) {
             client_.get("/api/v1/runs/" + std::to_string(run.value("id", 0)) + "/live", Milliseconds(3'000));
         if (live && live->value("phase", Json()).is_object()) {
             const Json& phase = (*live)["phase"];
-            const double elapsed_ms = phase.value("elapsed_ms", 0.0);
+            const double elapsed_ms = elapsed_in_phase_ms(run.value("id", std::int64_t{0}), phase.value("name", ""));
             if (phase.value("planned_ms", Json()).is_number() && phase["planned_ms"].get<double>() > 0) {
                 const double planned_ms = phase["planned_ms"].get<double>();
                 char seconds[48];

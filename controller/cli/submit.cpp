@@ -60,7 +60,7 @@ Json plan_document(const Experiment& experiment, const Plan& plan) {
             runs.push_back({{"cell", run.cell}, {"replicate", run.replicate}});
         }
         for (const auto& [key, value] : block.kernel_args) boot[key] = value ? Json(*value) : Json(nullptr);
-        blocks.push_back({{"boot_state", boot}, {"runs", runs}});
+        blocks.push_back({{"kernel_args", boot}, {"run_count", block.run_count}, {"runs", runs}});
     }
     return {{"experiment", experiment.name},
             {"factors", factors},

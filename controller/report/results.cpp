@@ -3,6 +3,7 @@
 #include "controller/report/text.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 namespace perfrig::report {
@@ -10,86 +11,53 @@ namespace perfrig::report {
 namespace {
 
 struct Column {
-    std::string key;    // in the document
-    std::string header; // for people
+    std::string key;   // in the document
+    std::string title; // for people
+    std::string unit;  // SI
     bool is_factor = false;
+    bool main = true;
 };
-
-std::string label_text(const Json& labels) {
-    std::string out;
-    if (labels.is_object())
-        for (const auto& [name, value] : labels.items()) {
-            if (!out.empty()) out += ' ';
-            out += value.is_string() ? value.get<std::string>() : value.dump();
-        }
-    return out;
-}
 
 std::vector<Column> columns_of(const Json& results) {
     std::vector<Column> out;
-    if (results.contains("factors"))
-        for (const Json& factor : results["factors"])
-            out.push_back({factor.get<std::string>(), factor.get<std::string>(), true});
-    if (results.contains("columns"))
-        for (const Json& column : results["columns"]) {
-            const std::string labels = label_text(column.value("labels", Json::object()));
-            out.push_back({column.at("key").get<std::string>(),
-                           column.at("name").get<std::string>() + (labels.empty() ? "" : " " + labels), false});
-        }
+    for (const Json& factor : results.value("factors", Json::array()))
+        out.push_back({factor.get<std::string>(), factor.get<std::string>(), "", true, true});
+    for (const Json& column : results.value("columns", Json::array()))
+        out.push_back({column.value("key", ""), column.value("title", ""), column.value("unit", ""), false,
+                       column.value("main", false)});
     return out;
 }
 
-std::string unit_of(const Json& results, const std::string& key) {
-    for (const Json& column : results["columns"])
-        if (column.at("key") == key) return column.value("unit", "");
-    return "";
-}
-
-// Why a cell has no number: the states of its runs, told once each.
-std::string states_of(const Json& row) {
-    std::vector<std::string> seen;
-    if (row.contains("runs"))
-        for (const Json& run : row["runs"]) {
-            std::string state = run.value("state", "");
-            if (run.value("verdict", "") == "void") state = "void";
-            if (std::find(seen.begin(), seen.end(), state) == seen.end()) seen.push_back(state);
-        }
+// What became of the cell's runs, and the first reason why one gave no number.
+std::string outcome_of(const Json& row) {
     std::string out;
-    for (const std::string& state : seen) out += (out.empty() ? "" : ", ") + state;
+    for (const char* what : {"voided", "failed", "refused", "open"})
+        if (const int count = row.value(what, 0); count > 0)
+            out += (out.empty() ? "" : ", ") + std::to_string(count) + " " + what;
+    for (const Json& run : row.value("replicates", Json::array()))
+        if (const std::string reason = run.value("reason", ""); !reason.empty()) return out + ": " + reason;
     return out;
 }
 
-std::string reasons_of(const Json& row) {
-    if (row.contains("runs"))
-        for (const Json& run : row["runs"])
-            if (const std::string reason = run.value("reason", ""); !reason.empty()) return reason;
-    return "";
-}
-
-const Json* value_of(const Json& row, const std::string& key) {
+std::optional<double> value_of(const Json& row, const std::string& key) {
     const auto values = row.find("values");
-    if (values == row.end()) return nullptr;
+    if (values == row.end()) return std::nullopt;
     const auto value = values->find(key);
-    return value == values->end() || !value->is_object() || !value->contains("mean") ? nullptr : &*value;
+    if (value == values->end() || !value->is_object()) return std::nullopt;
+    const auto median = value->find("median");
+    if (median == value->end() || !median->is_number()) return std::nullopt;
+    return median->get<double>();
 }
 
-// What stands in one place of the table, in the column's unit as people read it.
-std::string cell_text(const Json& results, const Json& row, const Column& column) {
+std::string cell_text(const Json& row, const Column& column) {
     if (column.is_factor) return row.at("levels").value(column.key, "");
-    const Json* value = value_of(row, column.key);
-    if (!value || !(*value)["mean"].is_number()) return "-";
-    return readable_number((*value)["mean"].get<double>(), unit_of(results, column.key));
-}
-
-std::string header_text(const Json& results, const Column& column) {
-    if (column.is_factor) return column.header;
-    const std::string unit = readable_unit(unit_of(results, column.key));
-    std::string name = readable_name(column.header);
-    return unit.empty() ? name : name + " [" + unit + "]";
+    const std::optional<double> value = value_of(row, column.key);
+    return value ? readable_number(*value, column.unit) : "-";
 }
 
 bool shown(const Json& results, const Column& column) {
     if (column.is_factor) return true;
+    if (!column.main) return false;
     for (const Json& row : results["rows"])
         if (value_of(row, column.key)) return true;
     return false;
@@ -101,23 +69,25 @@ struct Rows {
     std::vector<bool> bad; // a line that holds no good run
 };
 
+// For people: the main columns that have a value somewhere, medians in readable units.
 Rows rows_of(const Json& results) {
     Rows out;
     std::vector<Column> columns = columns_of(results);
     std::erase_if(columns, [&](const Column& c) { return !shown(results, c); });
-    for (const Column& column : columns) out.header.push_back(header_text(results, column));
+    for (const Column& column : columns) {
+        const std::string unit = readable_unit(column.unit);
+        out.header.push_back(unit.empty() || column.title.ends_with(unit) ? column.title
+                                                                          : column.title + " [" + unit + "]");
+    }
     out.header.push_back("n");
-    out.header.push_back("runs");
+    out.header.push_back("");
     for (const Json& row : results["rows"]) {
         std::vector<std::string> line;
-        for (const Column& column : columns) line.push_back(cell_text(results, row, column));
-        const auto good = row.value("replicates", 0);
-        line.push_back(std::to_string(good));
-        std::string told = states_of(row);
-        if (const std::string reason = reasons_of(row); !reason.empty()) told += ": " + reason;
-        line.push_back(told);
+        for (const Column& column : columns) line.push_back(cell_text(row, column));
+        line.push_back(std::to_string(row.value("n", 0)));
+        line.push_back(outcome_of(row));
         out.lines.push_back(std::move(line));
-        out.bad.push_back(good == 0);
+        out.bad.push_back(row.value("n", 0) == 0);
     }
     return out;
 }
@@ -151,18 +121,18 @@ std::string results_as_markdown(const Json& results) {
 std::string results_as_csv(const Json& results) {
     const std::vector<Column> columns = columns_of(results);
     std::string out;
-    for (const Column& column : columns) out += csv_field(column.key) + ",";
-    out += "replicates,states,reason\r\n";
+    for (const Column& column : columns)
+        out += csv_field(column.key + (column.unit.empty() ? "" : " [" + column.unit + "]")) + ",";
+    out += "n,outcome\r\n";
     for (const Json& row : results["rows"]) {
         for (const Column& column : columns) {
             if (column.is_factor)
                 out += csv_field(row.at("levels").value(column.key, ""));
-            else if (const Json* value = value_of(row, column.key); value && (*value)["mean"].is_number())
-                out += (*value)["mean"].dump();
+            else if (const auto value = value_of(row, column.key))
+                out += Json(*value).dump();
             out += ",";
         }
-        out += std::to_string(row.value("replicates", 0)) + "," + csv_field(states_of(row)) + "," +
-               csv_field(reasons_of(row)) + "\r\n";
+        out += std::to_string(row.value("n", 0)) + "," + csv_field(outcome_of(row)) + "\r\n";
     }
     return out;
 }

@@ -11,7 +11,7 @@ namespace perfrig::report {
 
 std::string results_as_table(const Json& results, bool colours); // aligned columns, units in the header
 std::string results_as_markdown(const Json& results);
-std::string results_as_csv(const Json& results); // RFC 4180, one row a cell, SI units, every column
+std::string results_as_csv(const Json& results); // RFC 4180, one row a cell, medians in SI units, every column
 // One test case a run for Jenkins: failures carry the reason; voided runs are failures, refused ones skipped.
 // `runs` is the list of /submissions/{id}/runs.
 std::string results_as_junit(const Json& results, const Json& runs);

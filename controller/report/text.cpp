@@ -79,14 +79,6 @@ std::string readable_unit(std::string_view unit) {
     return std::string(unit);
 }
 
-std::string readable_name(std::string_view name) {
-    std::string out(name);
-    for (const std::string_view suffix : {"_seconds", "_ratio"})
-        if (const auto at = out.find(suffix); at != std::string::npos) out.erase(at, suffix.size());
-    std::replace(out.begin(), out.end(), '_', ' ');
-    return out;
-}
-
 std::string csv_field(std::string_view text) {
     if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
     std::string out = "\"";

@@ -16,7 +16,6 @@ std::string aligned(const std::vector<std::string>& header, const std::vector<st
 // Four significant digits in the unit of readable_unit: seconds as ms below, ratios as they are.
 std::string readable_number(double value, std::string_view unit);
 std::string readable_unit(std::string_view unit);  // "seconds" -> "ms", "ratio" -> "%", others as they are
-std::string readable_name(std::string_view name);  // "cpu_busy_ratio app total" -> "cpu busy app total"
 std::string csv_field(std::string_view text);      // quoted where RFC 4180 asks for it
 std::string xml_text(std::string_view text);       // for attributes and text; control characters replaced
 std::string progress_bar(double share, int width); // "####----"
