@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,7 +20,7 @@ namespace perfrig {
 enum class SeriesKind { counter, gauge };
 
 struct SeriesInfo {
-    int id = 0;       // unique within one CollectorSet, never reused
+    int id = 0;       // from 1 on; unique until CollectorSet::restart_series()
     std::string name; // unit included: "thread_cpu_seconds"
     std::string unit; // "seconds", "bytes", "hertz", "switches", "events"
     SeriesKind kind = SeriesKind::gauge;
@@ -31,7 +32,7 @@ struct Tick {
     std::int64_t took_ns = 0;                   // until reading ended
     std::vector<SeriesInfo> new_series;         // those first seen in this tick, by rising id
     std::vector<std::pair<int, double>> values; // (series id, value); every live series once
-    std::vector<int> ended_series;              // had their last value in an earlier tick
+    std::vector<int> ended_series;              // no values of theirs after this tick
     std::vector<std::string> collector_errors;  // content that wasn't understood, files that couldn't be read
     std::vector<std::string> findings;          // what the reader of the run must know ("no schedstat: ...")
 };
@@ -54,7 +55,7 @@ class SampleSink {
     Tick tick_;
     int next_id_ = 1;
     std::size_t dropped_errors_ = 0;
-    std::map<std::string, int> said_;
+    std::set<std::string> said_;
 };
 
 class Collector {
@@ -63,6 +64,8 @@ class Collector {
     virtual std::string_view name() const = 0;
     // Reads everything once. Never blocks on anything but the kernel's own files; never fails as a whole.
     virtual void tick(std::int64_t now_ns, SampleSink& sink) = 0;
+    // The ids so far are void: register every series anew at the next tick.
+    virtual void forget_series() = 0;
 };
 
 } // namespace perfrig

@@ -56,8 +56,6 @@ Result<std::uint64_t> parse_single_number(std::string_view text);
 
 // cgroup.procs: a pid a line.
 Result<std::vector<std::int64_t>> parse_pid_lines(std::string_view text);
-// /proc/PID/task/TID/children: pids separated by spaces.
-Result<std::vector<std::int64_t>> parse_children(std::string_view text);
 // The last pid that was given out, from /proc/loadavg: unchanged means that nothing was born.
 Result<std::int64_t> parse_last_pid(std::string_view loadavg);
 

@@ -26,7 +26,8 @@
 namespace perfrig {
 
 // One service or tool. All processes of its cgroup are followed, where one is given; else the root process with all
-// its descendants and the members of its process group, if it leads one.
+// its descendants and the members of its process group, if it leads one. (A daemon that left the group and whose
+// parent died between two ticks is only found through a cgroup.)
 struct WatchedProcess {
     std::string process; // the service's or tool's name
     std::string role;
@@ -46,7 +47,9 @@ class ThreadCollector final : public Collector {
   public:
     static constexpr std::size_t most_threads = 20'000; // more are not read, and that is a finding
 
-    explicit ThreadCollector(FileTree tree);
+    // At most `most_open_files` are kept open (three a thread, while they last); threads beyond are read by open, read
+    // and close, which costs three times as much. 0: three quarters of this process's limit.
+    explicit ThreadCollector(FileTree tree, std::size_t most_open_files = 0);
     ~ThreadCollector() override;
 
     std::string_view name() const override { return "threads"; }
@@ -55,8 +58,8 @@ class ThreadCollector final : public Collector {
     void watch(WatchedProcess process);
     void unwatch(const std::string& process);
     std::vector<ThreadAffinity> affinities() const;
-    std::size_t threads() const; // read in the last tick
-    void forget_series();        // register all anew at the next tick
+    std::size_t threads() const; // that lived in the last tick
+    void forget_series() override;
 
   private:
     struct State;

@@ -1,0 +1,141 @@
+#include "agent/collectors/thread_files.hpp"
+
+namespace perfrig {
+
+ThreadFiles::ThreadFiles(pid_t tid)
+    : tid_(tid), schedstat_name_(std::to_string(tid) + "/schedstat"), stat_name_(std::to_string(tid) + "/stat"),
+      status_name_(std::to_string(tid) + "/status") {}
+
+bool ThreadFiles::read(int task_folder, ReadContext& context, SampleSink& sink) {
+    // The order matters: what runs between this and the two reads below changes schedstat again, and is read next time.
+    const Step step = read_schedstat(task_folder, context, sink);
+    if (step == Step::gone) return false;
+    if (step == Step::unchanged && complete_) return true;
+    complete_ = false;
+    if (!read_stat(task_folder, context, sink)) return false;
+    if (sched_ && *sched_ == SchedStat{} && user_ticks_ + system_ticks_ > 0)
+        context.has_schedstat = false; // switched off: all zero
+    return read_status(task_folder, context, sink);
+}
+
+ThreadFiles::Step ThreadFiles::read_schedstat(int task_folder, ReadContext& context, SampleSink& sink) {
+    if (!context.has_schedstat) {
+        sched_.reset();
+        return Step::changed;
+    }
+    const Reading reading = schedstat_file_.read(task_folder, schedstat_name_.c_str(), context.buffer, context.budget);
+    if (reading.vanished()) { // the thread, or the file on a kernel without it?
+        if (sched_ || !stat_file_.read(task_folder, stat_name_.c_str(), context.buffer, context.budget))
+            return Step::gone;
+        context.has_schedstat = false;
+        return Step::changed;
+    }
+    if (!reading) {
+        sink.error(place("schedstat") + reading.why());
+        return Step::changed;
+    }
+    const auto now = parse_schedstat(reading.text);
+    if (!now) {
+        sink.error(place("schedstat") + now.error().text());
+        return Step::changed;
+    }
+    if (sched_ == *now) return Step::unchanged;
+    sched_ = *now;
+    return Step::changed;
+}
+
+bool ThreadFiles::read_stat(int task_folder, ReadContext& context, SampleSink& sink) {
+    const Reading reading = stat_file_.read(task_folder, stat_name_.c_str(), context.buffer, context.budget);
+    if (reading.vanished()) return false;
+    if (!reading) {
+        sink.error(place("stat") + reading.why());
+        return true;
+    }
+    const auto stat = parse_stat(reading.text);
+    if (!stat) {
+        sink.error(place("stat") + stat.error().text());
+        return true;
+    }
+    user_ticks_ = stat->user_ticks;
+    system_ticks_ = stat->system_ticks;
+    if (comm_ != stat->comm) comm_ = stat->comm;
+    complete_ = true; // so far; status decides
+    return true;
+}
+
+bool ThreadFiles::read_status(int task_folder, ReadContext& context, SampleSink& sink) {
+    const bool stat_good = std::exchange(complete_, false);
+    const Reading reading = status_file_.read(task_folder, status_name_.c_str(), context.buffer, context.budget);
+    if (reading.vanished()) return false;
+    if (!reading) {
+        sink.error(place("status") + reading.why());
+        return true;
+    }
+    const auto status = parse_status(reading.text);
+    if (!status) {
+        sink.error(place("status") + status.error().text());
+        return true;
+    }
+    voluntary_ = status->voluntary_switches;
+    involuntary_ = status->involuntary_switches;
+    take_list(status->cpus_allowed, cpus_text_, cpus_, sink);
+    take_list(status->mems_allowed, nodes_text_, nodes_, sink);
+    complete_ = stat_good;
+    return true;
+}
+
+void ThreadFiles::take_list(std::string_view text, std::string& last_text, CpuList& list, SampleSink& sink) {
+    if (text == last_text) return; // nearly always: parsing is for changes
+    last_text = text;
+    auto parsed = CpuList::parse(text);
+    if (parsed)
+        list = *std::move(parsed);
+    else
+        sink.error(place("status") + parsed.error().text());
+}
+
+void ThreadFiles::emit(const ProcessLabels& labels, const ReadContext& context, SampleSink& sink) {
+    if (!complete_) return; // an error was reported instead
+    if (ids_[user] != 0 && registered_comm_ != comm_) {
+        add_values(context, sink); // the old name's last value is the new one's first: no interval is lost
+        end_series(sink);
+    }
+    if (ids_[user] == 0) register_series(labels, context.has_schedstat && sched_, sink);
+    add_values(context, sink);
+}
+
+void ThreadFiles::register_series(const ProcessLabels& labels, bool has_schedstat, SampleSink& sink) {
+    registered_comm_ = comm_;
+    auto all = labels.map();
+    all["tid"] = std::to_string(tid_);
+    all["comm"] = comm_;
+    const auto counter = [&](const char* name, const char* unit) {
+        return sink.series(name, unit, SeriesKind::counter, all);
+    };
+    ids_[user] = counter("thread_cpu_user_seconds", "seconds");
+    ids_[system] = counter("thread_cpu_system_seconds", "seconds");
+    if (has_schedstat) {
+        ids_[cpu] = counter("thread_cpu_seconds", "seconds");
+        ids_[wait] = counter("thread_run_queue_wait_seconds", "seconds");
+    }
+    ids_[voluntary] = counter("thread_voluntary_switches", "switches");
+    ids_[involuntary] = counter("thread_involuntary_switches", "switches");
+}
+
+void ThreadFiles::add_values(const ReadContext& context, SampleSink& sink) {
+    sink.add(ids_[user], static_cast<double>(user_ticks_) / context.ticks_per_second);
+    sink.add(ids_[system], static_cast<double>(system_ticks_) / context.ticks_per_second);
+    if (ids_[cpu] != 0 && sched_) {
+        sink.add(ids_[cpu], static_cast<double>(sched_->cpu_ns) / 1e9);
+        sink.add(ids_[wait], static_cast<double>(sched_->run_queue_wait_ns) / 1e9);
+    }
+    sink.add(ids_[voluntary], static_cast<double>(voluntary_));
+    sink.add(ids_[involuntary], static_cast<double>(involuntary_));
+}
+
+void ThreadFiles::end_series(SampleSink& sink) {
+    for (int& id : ids_)
+        if (id != 0) sink.end(std::exchange(id, 0));
+}
+
+} // namespace perfrig

@@ -1,0 +1,72 @@
+// One thread: its three files, what they said last, and its series.
+#pragma once
+
+#include "agent/collectors/collector.hpp"
+#include "agent/collectors/kept_file.hpp"
+#include "agent/collectors/proc_formats.hpp"
+#include "common/base/cpu_list.hpp"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace perfrig {
+
+// What every reading of a tick shares.
+struct ReadContext {
+    std::vector<char> buffer = std::vector<char>(64 * 1024);
+    OpenFileBudget budget;
+    double ticks_per_second;
+    double page_bytes;
+    bool has_schedstat = true; // until a kernel turns out to have none
+};
+
+// The labels that all series of one process share.
+struct ProcessLabels {
+    std::string process, role, pid;
+    std::map<std::string, std::string> map() const { return {{"process", process}, {"role", role}, {"pid", pid}}; }
+};
+
+class ThreadFiles {
+  public:
+    explicit ThreadFiles(pid_t tid);
+
+    // Reads what may have changed. False: the thread is gone. `task_folder` is /proc/PID/task.
+    bool read(int task_folder, ReadContext& context, SampleSink& sink);
+    // Hands the last reading to the sink; registers the series where that hasn't happened yet.
+    void emit(const ProcessLabels& labels, const ReadContext& context, SampleSink& sink);
+    void end_series(SampleSink& sink);
+    void forget_series() { ids_.fill(0); }
+
+    pid_t tid() const { return tid_; }
+    const std::string& comm() const { return comm_; }
+    const CpuList& cpus() const { return cpus_; }
+    const CpuList& nodes() const { return nodes_; }
+
+  private:
+    enum Series { user, system, cpu, wait, voluntary, involuntary, series_count };
+
+    enum class Step { unchanged, changed, gone };
+    Step read_schedstat(int task_folder, ReadContext& context, SampleSink& sink);
+    bool read_stat(int task_folder, ReadContext& context, SampleSink& sink);
+    bool read_status(int task_folder, ReadContext& context, SampleSink& sink);
+    void take_list(std::string_view text, std::string& last_text, CpuList& list, SampleSink& sink);
+    void register_series(const ProcessLabels& labels, bool has_schedstat, SampleSink& sink);
+    void add_values(const ReadContext& context, SampleSink& sink);
+    std::string place(const char* file) const { return "thread " + std::to_string(tid_) + ", " + file + ": "; }
+
+    pid_t tid_;
+    std::string schedstat_name_, stat_name_, status_name_; // relative to the task folder
+    KeptFile schedstat_file_, stat_file_, status_file_;
+    std::optional<SchedStat> sched_;
+    bool complete_ = false; // all three were understood at least once
+    std::uint64_t user_ticks_ = 0, system_ticks_ = 0, voluntary_ = 0, involuntary_ = 0;
+    std::string comm_, registered_comm_;
+    std::string cpus_text_, nodes_text_;
+    CpuList cpus_, nodes_;
+    std::array<int, series_count> ids_{}; // 0: not registered
+};
+
+} // namespace perfrig
