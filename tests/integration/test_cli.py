@@ -1,0 +1,97 @@
+"""The command line as people and Jenkins call it."""
+import csv
+import io
+import json
+import signal
+import subprocess
+import xml.etree.ElementTree as xml
+
+import experiments
+from rig import BIN, ROOT, wait_until
+
+
+def file(rig, text, name="experiment.yaml"):
+    path = rig.folder / name
+    path.write_text(text)
+    return str(path)
+
+
+def test_run_prints_the_table_and_writes_junit(rig):
+    done = rig.cli("run", file(rig, experiments.web(connections=(1, 3))), "--junit", str(rig.folder / "junit.xml"), check=0)
+    assert "connections" in done.stdout and "requests" in done.stdout
+    assert "\x1b" not in done.stdout  # not a terminal: no colours, no bars
+    suite = xml.parse(rig.folder / "junit.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "0")
+    rows = list(csv.DictReader(io.StringIO(rig.cli("results", "--format", "csv", check=0).stdout)))
+    assert [row["connections"] for row in rows] == ["1", "3"]
+    assert all(float(next(v for k, v in row.items() if k.startswith("requests_per_second"))) > 0 for row in rows)
+    assert json.loads(rig.cli("results", "--format", "json", check=0).stdout)["rows"]
+    assert rig.cli("results", "--format", "markdown", check=0).stdout.startswith("| ")
+
+
+def test_a_failed_run_ends_with_1_and_names_the_reason(rig):
+    done = rig.cli("run", file(rig, experiments.command("exit 5")), "--junit", str(rig.folder / "j.xml"), check=1)
+    assert "exit 5" in done.stdout
+    assert xml.parse(rig.folder / "j.xml").getroot().get("failures") == "1"
+
+
+def test_bad_input_ends_with_2_and_shows_every_place(controller_rig):
+    bad = file(controller_rig, experiments.web().replace("tools:", "tolls:"))
+    done = controller_rig.cli("run", bad, check=2)
+    line = next(i for i, l in enumerate(experiments.web().splitlines(), 1) if l.startswith("tools:"))
+    assert f"{bad}:{line}:1" in done.stderr and "tools" in done.stderr, done.stderr
+    assert controller_rig.cli("validate", bad, check=2).stderr.count(f"{bad}:{line}:1") == 1
+    assert controller_rig.cli("run", "/nowhere.yaml", check=2).stderr
+    assert controller_rig.cli("fly", check=2)
+    assert controller_rig.get("/api/v1/submissions")["items"] == []
+
+
+def test_a_controller_that_is_away_ends_with_3(bare_rig):
+    assert "127.0.0.1" in bare_rig.cli("status", check=3).stderr
+
+
+def test_a_wrong_token_says_what_to_do(controller_rig):
+    (controller_rig.folder / "other").write_text("nonsense")
+    done = subprocess.run([BIN / "perfrig", "--url", controller_rig.url, "--token-file", controller_rig.folder / "other", "status"],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "--token-file" in done.stderr
+
+
+def test_validate_and_plan_need_no_controller():
+    for path in sorted((ROOT / "deploy/experiments").glob("*.yaml")):
+        done = subprocess.run([BIN / "perfrig", "validate", path], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+    done = subprocess.run([BIN / "perfrig", "plan", ROOT / "deploy/experiments/web-scaling.yaml"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "6 cells, 12 runs in 1 block" in done.stdout, done.stdout
+
+
+def test_jenkins_abort_cancels_the_submission(rig):
+    path = file(rig, experiments.web(connections=(1,), measure="60s"))
+    process = subprocess.Popen([BIN / "perfrig", "--url", rig.url, "--token-file", rig.folder / "token", "run", path],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        submission = wait_until(lambda: rig.get("/api/v1/submissions")["items"], 30, "it is queued")[0]["id"]
+        rig.wait_run_state(rig.runs(submission)[0]["id"], "warming", "measuring")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 1
+    finally:
+        process.kill()
+        process.communicate()
+    assert rig.get(f"/api/v1/submissions/{submission}")["state"] == "cancelled"
+    assert rig.workload_left() == []
+
+
+def test_machines_list_hold_and_release(rig):
+    assert "local" in rig.cli("machines", "list", check=0).stdout
+    rig.cli("machines", "hold", "local", "--reason", "firmware update", check=0)
+    assert "firmware update" in rig.cli("machines", "list", check=0).stdout
+    rig.cli("machines", "release", "local", check=0)
+    assert json.loads(rig.cli("machines", "show", "local", check=0).stdout)["state"] == "idle"
+    assert rig.cli("machines", "show", "nobody-knows", check=2).stderr
+
+
+def test_doctor_says_what_this_machine_can_do(rig):
+    done = subprocess.run([BIN / "perfrig-agent", "doctor", "--config", rig.agent_folder("local") / "agent.yaml"],
+                          capture_output=True, text=True, timeout=120)
+    for word in ("cgroup", "speculation", "wrk", "pgbench", "controller"):
+        assert word in done.stdout, done.stdout
