@@ -96,6 +96,20 @@ bool YamlSource::quote_is_closed(int opening_byte) const {
     return false;
 }
 
+int YamlSource::block_indent(int byte) const {
+    const YamlMark opening = mark(byte);
+    const std::string_view header = line_text(opening.line);
+    const std::string_view rest =
+        std::string_view(header).substr(header.rfind('|') == std::string_view::npos ? 0 : header.rfind('|'));
+    if (rest.find_first_of("123456789") != std::string_view::npos) return 0;
+    for (int line = opening.line + 1; line <= static_cast<int>(line_starts_.size()); ++line) {
+        const std::string_view text = line_text(line);
+        const std::size_t first = text.find_first_not_of(" \r");
+        if (first != std::string_view::npos) return static_cast<int>(first);
+    }
+    return 0;
+}
+
 std::string_view YamlSource::line_text(int line) const {
     const auto index = static_cast<std::size_t>(line - 1);
     if (line < 1 || index >= line_starts_.size()) return {};

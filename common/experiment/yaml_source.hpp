@@ -20,6 +20,9 @@ class YamlSource {
     // The parser takes the end of the file for the end of a quoted value; a person has forgotten a quote.
     bool quote_is_closed(int opening_byte) const;
 
+    // Of the block scalar that a '|' at this byte opens; 0 where an explicit indicator makes it hard to tell.
+    int block_indent(int byte) const;
+
     // The parser's message, made kind. `opened`: where the innermost open list or map began.
     Fault explain(int byte, int line, const std::string& message, std::optional<YamlMark> opened) const;
 

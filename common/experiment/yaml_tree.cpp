@@ -67,6 +67,7 @@ class TreeBuilder final : public YAML::EventHandler {
         const char first = source_.at(mark.pos);
         const bool quoted = tag != "?";
         YamlNode node = YamlNode::scalar(value, quoted, source_.mark(mark.pos));
+        if (first == '|') node.block_indent = source_.block_indent(mark.pos);
         if (first == '!') report(node.mark, path(), "tags (!name) are not taken here", "leave it out or use quotes");
         if ((first == '"' || first == '\'') && !source_.quote_is_closed(mark.pos)) {
             report(node.mark, path(), "this quote is never closed", std::string("end the value with ") + first);

@@ -27,6 +27,7 @@ struct YamlNode {
     std::string text;    // of a scalar: its text, as written (quotes and escapes undone)
     bool quoted = false; // of a scalar: in quotes or a block (| or >), so always text
     YamlMark mark;
+    int block_indent = 0;           // of a scalar in a block (|): the columns that its lines are indented by; else 0
     std::vector<YamlNode> items;    // of a list
     std::vector<YamlEntry> entries; // of a map, in the order written; keys are unique
 
