@@ -79,11 +79,13 @@ void check_name(const YamlNode& node, const std::string& path, const Reference& 
     const std::string shown = "${" + reference.name.substr(0, 60) + "}";
     if (factors_only && std::find(rules.all.begin(), rules.all.end(), reference.name) != rules.all.end())
         return fault(shown + " can't be used in " + path, "only factors can");
-    if (reference.name.starts_with("port.") && is_name(std::string_view(reference.name).substr(5)))
-        return fault("unknown name " + shown + " in " + path, "add '" + reference.name.substr(5) + "' to ports");
-    const std::string near = nearest_word(reference.name, known);
-    fault("unknown name " + shown + " in " + path,
-          near.empty() ? "name a factor, or write $${ for a plain ${" : "did you mean '${" + near + "}'?");
+    std::string near = nearest_word(reference.name, known);
+    std::string remedy = "name a factor, or write $${ for a plain ${";
+    if (reference.name.starts_with("port.") && !near.starts_with("port.")) {
+        near.clear();
+        remedy = "add '" + reference.name.substr(5, 60) + "' to ports";
+    }
+    fault("unknown name " + shown + " in " + path, near.empty() ? remedy : "did you mean '${" + near + "}'?");
 }
 
 void check_names(const YamlNode& node, const std::string& path, bool factors_only, NameRules& rules) {
