@@ -14,7 +14,7 @@ set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1")
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror -fno-omit-frame-pointer)
 # Coroutine frames of temporaries trip these two in GCC 12 although the code is right.
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  add_compile_options(-Wno-maybe-uninitialized)
+  add_compile_options(-Wno-maybe-uninitialized -Wno-mismatched-new-delete)
 endif()
 if(PERFRIG_SANITIZE)
   add_compile_options(-fsanitize=${PERFRIG_SANITIZE} -fno-sanitize-recover=all -g1 -O1)
