@@ -1,4 +1,4 @@
-// Brings the tables to the shape this program knows: numbered SQL files, each applied once in its own transaction under
+// Brings the tables to the shape this program knows: numbered SQL files, each applied once, in one transaction under
 // an advisory lock, its checksum kept. A file that changed after it was applied, or a database that a newer program has
 // migrated further, is refused with the remedy; nothing is changed then. Several programs may start at once.
 #pragma once

@@ -23,10 +23,11 @@ struct Param {
     Param(int number) : value(std::to_string(number)) {}
     Param(bool flag) : value(flag ? "t" : "f") {}
     Param(double number);
-    Param(std::string text) : value(std::move(text)) {}
-    Param(std::string_view text) : value(text) {}
-    Param(const char* text) : value(text) {}
-    Param(const Json& json) : value(canonical_json(json)) {} // for $1::jsonb
+    // PostgreSQL's text and jsonb can't hold NUL characters: each becomes U+FFFD.
+    Param(std::string text);
+    Param(std::string_view text) : Param(std::string(text)) {}
+    Param(const char* text) : Param(std::string(text)) {}
+    Param(const Json& json); // for $1::jsonb
     Param(std::nullopt_t) : null(true) {}
     template <class T> Param(const std::optional<T>& maybe) : Param(maybe ? Param(*maybe) : Param(std::nullopt)) {}
 

@@ -69,6 +69,9 @@ constexpr int most_attempts = 3;
 // the run was not interrupted. Asked twice, the same run comes back.
 Result<std::optional<model::Run>> retry(Connection& c, model::Id run, Milliseconds start_within);
 
+// Interrupted runs that should have a next attempt and have none yet: what a controller that died left undone.
+Result<std::vector<model::Id>> retryable(Connection& c, int limit);
+
 // Open runs whose deadline has passed by the database's clock, oldest first.
 Result<std::vector<model::Run>> overdue_runs(Connection& c, int limit);
 

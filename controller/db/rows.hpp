@@ -22,7 +22,8 @@ class Rows {
 
     int size() const;
     bool empty() const { return size() == 0; }
-    std::int64_t affected() const; // rows that an insert, update or delete touched
+    std::int64_t affected() const;    // rows that an insert, update or delete touched
+    std::string_view command() const; // the server's tag: "INSERT 0 3", "ROLLBACK"
 
     bool is_null(int row, int column) const;
     std::string_view text(int row, int column) const; // of a text column or any column in text format

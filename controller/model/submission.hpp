@@ -80,6 +80,7 @@ struct NewSubmission {
     Json plan = Json::object();
     std::string idempotency_token; // hash of the token that sent the key
     std::string idempotency_key;   // empty: none
+    std::string request_sha;       // of all that was asked for, beside the key; empty: definition_sha
     int priority = 0;
     std::int64_t seed = 0;
     std::optional<std::string> machine_name;

@@ -44,6 +44,8 @@ create table environment (
     unique (machine_id, boot_id, fingerprint)
 );
 
+alter table machine add column environment_id bigint references environment; -- taken at the last hello
+
 create table experiment (
     id         bigint generated always as identity primary key,
     name       text not null unique,
@@ -59,6 +61,7 @@ create table submission (
     plan            jsonb not null,                      -- the expanded plan's summary: cells, order, expected time
     idempotency_token text,                              -- hash of the token that sent the key
     idempotency_key   text,
+    idempotency_sha   text,                              -- of the request: the key stands for this one and no other
     priority        int not null default 0,              -- larger first
     seed            bigint not null default 0,
     machine_name    text,                                -- asked for by name; null: any that has the labels
@@ -127,8 +130,10 @@ create table run (
     unique (cell_id, replicate, attempt)
 );
 create index run_by_block on run (block_id, position, attempt);
-create index run_by_submission on run (submission_id);
-create index run_open on run (state) where state not in ('completed','refused','failed','cancelled','interrupted');
+create index run_by_submission on run (submission_id, id);
+create index run_by_cell on run (cell_id);
+create index run_unsealed on run (id) where sealed_at is null and state in ('completed','refused','failed','cancelled','interrupted');
+create index run_open on run (deadline) where state not in ('completed','refused','failed','cancelled','interrupted');
 
 create table run_machine (
     run_id             bigint not null references run,
@@ -204,6 +209,14 @@ create table blob (
     primary key (sha256, part)
 );
 
+-- What came so far of an artifact that is not complete; moved to blob when its hash is right.
+create table upload_part (
+    artifact_id bigint not null references artifact,
+    start       bigint not null,                         -- bytes before it
+    bytes       bytea not null,
+    primary key (artifact_id, start)
+);
+
 create table finding (
     id         bigint generated always as identity primary key,
     run_id     bigint references run,
@@ -214,9 +227,10 @@ create table finding (
     severity   text not null check (severity in ('info','warning','void')),
     subject    text not null,
     message    text not null,
-    evidence   jsonb not null default '{}'
+    evidence   jsonb not null default '{}',
+    source     text not null default 'agent' check (source in ('agent','analysis','controller'))
 );
-create index finding_by_run on finding (run_id);
+create index finding_by_run on finding (run_id);         -- source analysis: made anew at each evaluation
 
 create table change (
     machine_id bigint not null references machine,
@@ -262,6 +276,15 @@ create table live_frame (
     bytes      bytea not null,
     primary key (run_id, machine_id, epoch, seq)
 ) partition by range (run_id);
+
+-- lz4 decompresses several times faster than the default; a server built without it keeps the default.
+do $$
+begin
+    alter table series_chunk alter column offsets_ns set compression lz4;
+    alter table series_chunk alter column values set compression lz4;
+exception when feature_not_supported then
+    raise notice 'this server has no lz4: samples are compressed by pglz';
+end $$;
 
 -- The last record of an agent's spool that is stored; advanced in the transaction that stores it.
 create table ingest_cursor (

@@ -1,0 +1,199 @@
+#include "controller/db/machines.hpp"
+
+#include "controller/db/events.hpp"
+#include "controller/db/sql.hpp"
+#include "controller/db/transaction.hpp"
+
+namespace perfrig::db::machines {
+
+namespace {
+
+const std::string& columns() {
+    static const std::string sql =
+        "id, name, labels, profile, state, state_reason, previous_state, boot_id, agent_epoch, agent_version, "
+        "metrics_url, clock_offset_ns, clock_offset_error_ns, " +
+        utc_ns("last_seen") + ", " + utc_ns("created_at") + ", environment_id ";
+    return sql;
+}
+
+model::Machine machine_from(const Rows& rows, int i) {
+    model::Machine out;
+    out.id = rows.integer(i, 0);
+    out.name = rows.text(i, 1);
+    out.labels = rows.json(i, 2);
+    out.profile = rows.json(i, 3);
+    out.state = word(model::parse_machine_state(rows.text(i, 4)));
+    out.state_reason = rows.text(i, 5);
+    out.previous_state = word(model::parse_machine_state(rows.text(i, 6)));
+    out.boot_id = rows.text(i, 7);
+    out.agent_epoch = rows.integer(i, 8);
+    out.agent_version = rows.text(i, 9);
+    out.metrics_url = rows.text(i, 10);
+    out.clock_offset_ns = rows.maybe_integer(i, 11);
+    out.clock_offset_error_ns = rows.maybe_integer(i, 12);
+    out.last_seen_utc_ns = rows.maybe_integer(i, 13);
+    out.created_utc_ns = rows.integer(i, 14);
+    out.environment_id = rows.id(i, 15);
+    return out;
+}
+
+Result<std::vector<model::Machine>> select(Connection& c, const char* rest, const Params& params = {}) {
+    const std::string sql = "select " + columns() + "from machine " + rest;
+    PERFRIG_TRY(const Rows rows, c.exec(sql.c_str(), params));
+    std::vector<model::Machine> out;
+    for (int i = 0; i < rows.size(); ++i) out.push_back(machine_from(rows, i));
+    return out;
+}
+
+Result<model::Machine> select_one(Connection& c, const std::string& what, const char* rest, const Params& params) {
+    PERFRIG_TRY(auto found, select(c, rest, params));
+    if (found.empty())
+        return fail(ErrorKind::not_found, "find the machine", what, "no machine of this name has enrolled",
+                    "see: perfrig machines list");
+    return std::move(found.front());
+}
+
+} // namespace
+
+Result<model::Machine> enrol(Connection& c, std::string_view name, const Json& labels) {
+    PERFRIG_CHECK(c.exec("insert into machine (name, labels) values ($1, $2::jsonb) on conflict (name) do nothing",
+                         {name, labels}));
+    return find(c, name);
+}
+
+Result<model::Machine> hello(Connection& c, model::Id machine, const HelloUpdate& update) {
+    PERFRIG_TRY(Transaction transaction, Transaction::begin(c));
+    model::Id environment = 0;
+    if (update.environment.is_object() && !update.environment.empty()) {
+        JsonReader in(update.environment, "the environment");
+        const std::string fingerprint = in.string("fingerprint");
+        const Json& facts = in.object("facts");
+        const Json& raw = in.has("raw") ? in.object("raw") : in.any_or_null("raw");
+        PERFRIG_CHECK(in.finish());
+        PERFRIG_TRY(
+            const Rows stored,
+            c.exec("insert into environment (machine_id, boot_id, taken_at, fingerprint, facts, raw) "
+                   "values ($1, $2, now(), $3, $4::jsonb, coalesce($5::jsonb, '{}')) "
+                   "on conflict (machine_id, boot_id, fingerprint) do update set taken_at = now() returning id",
+                   {machine, update.boot_id, fingerprint, facts, raw.is_null() ? Param(std::nullopt) : Param(raw)}));
+        environment = stored.integer(0, 0);
+    }
+    PERFRIG_TRY(const Rows done,
+                c.exec("update machine set boot_id = $2, agent_epoch = $3, agent_version = $4, profile = $5::jsonb, "
+                       "labels = $6::jsonb, metrics_url = $7, environment_id = coalesce($8, environment_id), "
+                       "last_seen = now() where id = $1 and agent_epoch <= $3",
+                       {machine, update.boot_id, update.epoch, update.agent_version, update.profile, update.labels,
+                        update.metrics_url, Param::id_or_null(environment)}));
+    PERFRIG_TRY(model::Machine out, find_by_id(c, machine));
+    if (done.affected() == 0)
+        return fail(ErrorKind::conflict, "accept the agent of", out.name,
+                    "its epoch " + std::to_string(update.epoch) + " is behind " + std::to_string(out.agent_epoch) +
+                        ", which an agent of this machine has reached",
+                    "stop the other agent, or restore its state folder; its copy must not be used twice");
+    PERFRIG_CHECK(transaction.commit());
+    return out;
+}
+
+Result<void> seen(Connection& c, model::Id machine, std::optional<std::int64_t> offset_ns,
+                  std::optional<std::int64_t> offset_error_ns) {
+    PERFRIG_CHECK(c.exec("update machine set last_seen = now(), clock_offset_ns = coalesce($2, clock_offset_ns), "
+                         "clock_offset_error_ns = coalesce($3, clock_offset_error_ns) where id = $1",
+                         {machine, offset_ns, offset_error_ns}));
+    return {};
+}
+
+Result<bool> change_state(Connection& c, model::Id machine, std::span<const model::MachineState> from,
+                          model::MachineState to, std::string_view reason, std::string_view actor) {
+    std::vector<std::string> words;
+    for (const model::MachineState state : from) words.emplace_back(to_string(state));
+    PERFRIG_TRY(Transaction transaction, Transaction::begin(c));
+    PERFRIG_TRY(const Rows done,
+                c.exec("with was as (select id, state from machine where id = $1 for no key update) "
+                       "update machine m set state = $3, state_reason = $4, "
+                       "previous_state = case when $3 = 'unreachable' then was.state else m.previous_state end "
+                       "from was where m.id = was.id and was.state <> $3 and (cardinality($2::text[]) = 0 "
+                       "or was.state = any ($2)) returning m.name, was.state",
+                       {machine, Param::array(words), to_string(to), reason}));
+    if (done.empty()) return false;
+    PERFRIG_CHECK(events::add(c, actor, "machine/" + std::string(done.text(0, 0)), "state",
+                              {{"from", done.text(0, 1)}, {"to", to_string(to)}, {"reason", reason}}));
+    PERFRIG_CHECK(transaction.commit());
+    return true;
+}
+
+Result<model::Machine> hold(Connection& c, std::string_view name, std::string_view reason, std::string_view actor) {
+    PERFRIG_TRY(Transaction transaction, Transaction::begin(c));
+    PERFRIG_TRY(const model::Machine before, find(c, name));
+    PERFRIG_TRY(
+        const Rows done,
+        c.exec("update machine set state_reason = $2, state = case state when 'idle' then 'held' "
+               "when 'leased' then 'draining' else state end, previous_state = case when state <> 'unreachable' "
+               "then previous_state when previous_state = 'leased' then 'draining' "
+               "when previous_state = 'idle' then 'held' else previous_state end "
+               "where id = $1 and state in ('idle', 'leased', 'held', 'draining', 'unreachable')",
+               {before.id, reason}));
+    if (done.affected() == 0)
+        return fail(ErrorKind::conflict, "hold the machine", std::string(name),
+                    "it is " + std::string(to_string(before.state)), "wait until it is idle");
+    PERFRIG_CHECK(events::add(c, actor, "machine/" + std::string(name), "hold", {{"reason", reason}}));
+    PERFRIG_TRY(model::Machine after, find(c, name));
+    PERFRIG_CHECK(transaction.commit());
+    return after;
+}
+
+Result<model::Machine> release(Connection& c, std::string_view name, std::string_view actor) {
+    PERFRIG_TRY(Transaction transaction, Transaction::begin(c));
+    PERFRIG_TRY(const model::Machine before, find(c, name));
+    PERFRIG_TRY(const Rows done,
+                c.exec("with free as (select case when exists (select from lease where machine_id = $1) then 'leased' "
+                       "else 'idle' end as state) update machine m set state_reason = '', "
+                       "state = case m.state when 'unreachable' then m.state else free.state end, "
+                       "previous_state = case m.state when 'unreachable' then free.state else m.previous_state end "
+                       "from free where m.id = $1 and (m.state in ('held', 'draining', 'quarantined') "
+                       "or (m.state = 'unreachable' and m.previous_state in ('held', 'draining')))",
+                       {before.id}));
+    if (done.affected() == 0)
+        return fail(ErrorKind::conflict, "release the machine", std::string(name),
+                    "it is " + std::string(to_string(before.state)) + ", not held", "see: perfrig machines show");
+    PERFRIG_CHECK(events::add(c, actor, "machine/" + std::string(name), "release"));
+    PERFRIG_TRY(model::Machine after, find(c, name));
+    PERFRIG_CHECK(transaction.commit());
+    return after;
+}
+
+Result<std::vector<model::Machine>> list(Connection& c) { return select(c, "order by name"); }
+
+Result<model::Machine> find(Connection& c, std::string_view name) {
+    return select_one(c, std::string(name), "where name = $1", {name});
+}
+
+Result<model::Machine> find_by_id(Connection& c, model::Id machine) {
+    return select_one(c, "number " + std::to_string(machine), "where id = $1", {machine});
+}
+
+Result<model::Environment> environment(Connection& c, model::Id environment) {
+    static const std::string sql = "select id, machine_id, boot_id, " + utc_ns("taken_at") +
+                                   ", fingerprint, facts, raw from environment where id = $1";
+    PERFRIG_TRY(const Rows rows, c.exec(sql.c_str(), {environment}));
+    if (rows.empty())
+        return fail(ErrorKind::not_found, "find the environment", std::to_string(environment), "there is none");
+    model::Environment out;
+    out.id = rows.integer(0, 0);
+    out.machine_id = rows.integer(0, 1);
+    out.boot_id = rows.text(0, 2);
+    out.taken_utc_ns = rows.integer(0, 3);
+    out.fingerprint = rows.text(0, 4);
+    out.facts = rows.json(0, 5);
+    out.raw = rows.json(0, 6);
+    return out;
+}
+
+Result<std::vector<model::Machine>> unseen_for(Connection& c, Milliseconds time) {
+    static const std::string rest =
+        "where state not in ('unreachable', 'enrolling') and (last_seen is null or last_seen < "
+        "now() - " +
+        interval_ms("$1") + ") order by name";
+    return select(c, rest.c_str(), {std::int64_t(time.count())});
+}
+
+} // namespace perfrig::db::machines
