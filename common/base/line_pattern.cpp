@@ -1,5 +1,6 @@
 #include "common/base/line_pattern.hpp"
 
+#include <algorithm>
 #include <regex>
 
 namespace perfrig {
@@ -46,18 +47,20 @@ int repeats(std::string_view text) {
 
 Result<LinePattern> LinePattern::compile(std::string_view text) {
     if (text.empty()) return refuse(text, "it is empty");
+    if (text.find('\0') != std::string_view::npos) return refuse(text, "it has a NUL byte in it");
     if (text.size() > longest_pattern)
         return refuse(text, "it is longer than " + std::to_string(longest_pattern) + " bytes", "shorten it");
     if (repeats(text) > largest_repeat)
         return refuse(text, "its counted repeats multiply to more than " + std::to_string(largest_repeat),
                       "use + or *");
     try {
-        auto compiled = std::make_shared<Compiled>();
-        compiled->regex.assign(text.begin(), text.end(),
-                               std::regex_constants::ECMAScript | std::regex_constants::__polynomial);
         LinePattern result;
-        result.compiled_ = std::move(compiled);
         result.text_ = std::string(text);
+        auto compiled = std::make_shared<Compiled>();
+        // From text that ends in a NUL: libstdc++'s scanner looks one character past a final "(" or backslash.
+        compiled->regex.assign(result.text_.c_str(), result.text_.size(),
+                               std::regex_constants::ECMAScript | std::regex_constants::__polynomial);
+        result.compiled_ = std::move(compiled);
         return result;
     } catch (const std::regex_error& e) { // the library reports by exception alone
         if (e.code() == std::regex_constants::error_complexity)
