@@ -64,16 +64,16 @@ struct ToolFile { // to be written in the tool's working directory before it sta
 };
 
 struct ToolInvocation {
-    std::vector<std::string> argv;                  // argv[0] is searched in PATH
-    std::map<std::string, std::string> environment; // over the experiment's own: locale and time format are forced
-    std::vector<ToolFile> files;                    // argv names them relative to the working directory
-    Nanoseconds at_most{};                          // from start to exit; past it the tool hangs and the run ends it
+    std::vector<std::string> argv;                       // argv[0] is searched in PATH
+    std::map<std::string, std::string> environment = {}; // over the experiment's own: locale and time format are forced
+    std::vector<ToolFile> files = {};                    // argv names them relative to the working directory
+    Nanoseconds at_most{}; // from start to exit; past it the tool hangs and the run ends it
 };
 
 // What a finished process left behind. The views need only live during the call.
 struct ToolOutput {
-    std::string_view out;
-    std::string_view err;
+    std::string_view out = {};
+    std::string_view err = {};
     int exit_code = 0;                                    // meaningless when a signal ended it
     int signal = 0;                                       // 0: it exited by itself
     std::optional<double> elapsed_seconds = std::nullopt; // from start to exit, as the run measured it
