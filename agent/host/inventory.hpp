@@ -41,7 +41,7 @@ struct CpuIdentity {
 CpuIdentity parse_cpuinfo(std::string_view text); // the first processor that says something
 Result<std::uint64_t> parse_memory_total_bytes(std::string_view meminfo);
 std::map<std::string, std::string>
-parse_speculation_lines(std::string_view status); // "Speculation_Store_Bypass" -> "thread vulnerable"
+speculation_status_lines(std::string_view status); // "Speculation_Store_Bypass" -> "thread vulnerable"
 std::map<std::string, std::string> parse_os_release(std::string_view text); // quotes taken off
 // The command line without what names hosts, networks or one boot (ip=, BOOTIF=, hostnames, perfrig.boot=): their
 // values are replaced, except perfrig.boot, which is dropped.
