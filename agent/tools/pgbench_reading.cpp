@@ -80,7 +80,10 @@ void add_facts(Reading& reading, const PgbenchReport& r) {
 void judge(Reading& reading, const PgbenchReport& r, std::optional<double> rate_asked) {
     const auto& t = r.totals;
     const auto done = t.transactions.value_or(0);
-    if (r.aborted) worsen(reading, ReadingStatus::invalid, "clients aborted, so the results are incomplete");
+    if (r.aborted) {
+        worsen(reading, ReadingStatus::invalid, "clients aborted, so the results are incomplete");
+        if (!r.errors.empty()) reading.reason += ": " + r.errors.front();
+    }
     if (done == 0)
         worsen(reading, ReadingStatus::invalid, "no transaction was processed");
     else if (!t.transactions_per_second)

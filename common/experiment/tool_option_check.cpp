@@ -1,12 +1,9 @@
-// check_tool_options and check_tool_duration: the tables of tool_options.cpp held against JSON, and what options demand
-// of each other.
+// check_tool_options: the tables of tool_options.cpp held against JSON.
 #include "common/base/json.hpp"
-#include "common/base/line_pattern.hpp"
 #include "common/base/units.hpp"
-#include "common/experiment/tool_options.hpp"
+#include "common/experiment/tool_option_rules.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
@@ -15,6 +12,7 @@ namespace perfrig {
 namespace {
 
 using Faults = std::vector<OptionFault>;
+using namespace option_values;
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
@@ -46,25 +44,6 @@ template <class Range, class Name> std::string nearest(std::string_view wrong, c
         }
     }
     return best.empty() ? "one of: " + list : "did you mean '" + std::string(best) + "'?";
-}
-
-bool left_to_agent(const Json& value) {
-    return value.is_string() && value.get_ref<const std::string&>().find("${") != std::string::npos;
-}
-
-std::optional<double> number_of(const Json& value) {
-    if (value.is_number()) return value.get<double>();
-    if (!value.is_string()) return std::nullopt;
-    const auto& text = value.get_ref<const std::string&>();
-    double number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-    return number;
-}
-
-std::string shown(double v) {
-    if (v == std::floor(v) && std::abs(v) < 1e15) return std::to_string(static_cast<long long>(v));
-    return Json(v).dump();
 }
 
 bool has_nul(std::string_view text) { return text.find('\0') != std::string_view::npos; }
@@ -176,108 +155,6 @@ void check_objects(std::span<const OptionSpec> specs, const Json& object, const 
             faults.push_back({at(spec.name), "is missing", std::string(spec.help)});
 }
 
-// Numbers that are there and good; the table's check has already spoken of the others.
-std::optional<double> given(const Json& options, const char* key) {
-    const auto found = options.find(key);
-    return found == options.end() || left_to_agent(*found) ? std::nullopt : number_of(*found);
-}
-
-void exclude(const Json& options, std::initializer_list<const char*> names, Faults& faults) {
-    const char* first = nullptr;
-    for (const char* name : names) {
-        if (!options.contains(name)) continue;
-        if (first)
-            faults.push_back({name, std::string("can't stand beside ") + first, "give one of the two"});
-        else
-            first = name;
-    }
-}
-
-void check_wrk(const Json& options, Faults& faults) {
-    if (const auto url = options.find("url"); url != options.end() && url->is_string() && !left_to_agent(*url)) {
-        const auto& text = url->get_ref<const std::string&>();
-        if (!text.empty() && !text.starts_with("http://") && !text.starts_with("https://"))
-            faults.push_back({"url", "wrk speaks http:// and https:// only", "http://" + text.substr(0, 64)});
-    }
-    // wrk opens connections / threads on each thread and drops the remainder, but prints what it was told.
-    const auto connections = given(options, "connections");
-    const double threads = given(options, "threads").value_or(1);
-    if (connections && threads >= 1 && std::fmod(*connections, threads) != 0) {
-        const double opened = threads * std::floor(*connections / threads);
-        faults.push_back({"threads",
-                          opened == 0 ? "wrk refuses fewer connections than threads"
-                                      : "wrk would open " + shown(opened) + " connections and print " +
-                                            shown(*connections) + ", because threads don't divide connections",
-                          "a number of threads that divides " + shown(*connections)});
-    }
-    if (const auto timeout = options.find("timeout"); timeout != options.end() && timeout->is_string()) {
-        const auto time = parse_duration(timeout->get_ref<const std::string&>());
-        if (time && *time % std::chrono::seconds(1) != Nanoseconds(0))
-            faults.push_back({"timeout", "wrk takes whole seconds only", "1s or 2s"});
-    }
-    if (const auto headers = options.find("headers"); headers != options.end() && headers->is_array()) {
-        for (std::size_t i = 0; i < headers->size(); ++i) {
-            if (!(*headers)[i].is_string()) continue;
-            const auto& line = (*headers)[i].get_ref<const std::string&>();
-            if (line.find(':') == std::string::npos || line.find_first_of("\r\n") != std::string::npos)
-                faults.push_back({"headers/" + std::to_string(i), "is not one header line", "Name: value"});
-        }
-    }
-    exclude(options, {"script", "script_file"}, faults);
-}
-
-void check_pgbench(const Json& options, Faults& faults) {
-    for (const char* part : {"database", "host", "port", "user"}) exclude(options, {"uri", part}, faults);
-    exclude(options, {"builtin", "select_only"}, faults);
-    for (const char* scripts : {"scripts", "script_files"}) {
-        exclude(options, {"builtin", scripts}, faults);
-        exclude(options, {"select_only", scripts}, faults);
-    }
-    const auto threads = given(options, "threads");
-    const double clients = given(options, "clients").value_or(1);
-    if (threads && *threads > clients)
-        faults.push_back(
-            {"threads", "pgbench would use only as many threads as there are clients", "at most " + shown(clients)});
-}
-
-bool is_name(std::string_view name) {
-    return !name.empty() && name[0] >= 'a' && name[0] <= 'z' && name.size() <= 64 &&
-           name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
-}
-
-void check_pattern(const Json& entry, const std::string& path, Faults& faults) {
-    const auto found = entry.find("pattern");
-    if (found == entry.end() || !found->is_string()) return;
-    const auto pattern = LinePattern::compile(found->get_ref<const std::string&>());
-    if (!pattern)
-        faults.push_back({path + "/pattern", pattern.error().why, pattern.error().remedy});
-    else if (pattern->groups() != 1)
-        faults.push_back(
-            {path + "/pattern", "must have exactly one group, the number", "(...) around it, (?:...) elsewhere"});
-}
-
-void check_picks(const Json& options, const char* list, Faults& faults) {
-    const auto entries = options.find(list);
-    if (entries == options.end() || !entries->is_array()) return;
-    for (std::size_t i = 0; i < entries->size(); ++i) {
-        const Json& entry = (*entries)[i];
-        if (!entry.is_object()) continue;
-        const std::string path = std::string(list) + "/" + std::to_string(i);
-        if (const auto name = entry.find("name"); name != entry.end() && name->is_string())
-            if (!is_name(name->get_ref<const std::string&>()))
-                faults.push_back({path + "/name", "must be lower case letters, digits and _, from a letter",
-                                  "such as latency_seconds"});
-        if (list == std::string_view("metrics") && entry.contains("pattern") == entry.contains("pointer"))
-            faults.push_back({path, "needs either a pattern or a pointer", {}});
-        if (const auto pointer = entry.find("pointer"); pointer != entry.end() && pointer->is_string()) try {
-                (void)Json::json_pointer(pointer->get_ref<const std::string&>());
-            } catch (const Json::exception&) { // the library reports by exception alone
-                faults.push_back({path + "/pointer", "is no JSON pointer (RFC 6901)", "such as /latency/p99"});
-            }
-        check_pattern(entry, path, faults);
-    }
-}
-
 } // namespace
 
 std::vector<OptionFault> check_tool_options(std::string_view tool, const Json& options) {
@@ -291,23 +168,8 @@ std::vector<OptionFault> check_tool_options(std::string_view tool, const Json& o
     }
     check_objects(description->options, options, "", faults);
     if (!options.is_object()) return faults;
-    if (tool == "wrk") check_wrk(options, faults);
-    if (tool == "pgbench") check_pgbench(options, faults);
-    if (tool == "command") {
-        check_picks(options, "metrics", faults);
-        check_picks(options, "series", faults);
-    }
+    check_tool_rules(tool, options, faults);
     return faults;
-}
-
-std::vector<OptionFault> check_tool_duration(std::string_view tool, std::string_view phase, Nanoseconds duration) {
-    if (tool != "wrk" && tool != "pgbench") return {};
-    if (duration <= Nanoseconds(0))
-        return {{std::string(phase), std::string(tool) + " runs for a time and needs one", "such as 30s"}};
-    if (duration % std::chrono::seconds(1) == Nanoseconds(0)) return {};
-    const auto whole = std::chrono::ceil<std::chrono::seconds>(duration);
-    return {{std::string(phase), std::string(tool) + " takes whole seconds only, not " + format_duration(duration),
-             format_duration(whole)}};
 }
 
 } // namespace perfrig
