@@ -79,22 +79,23 @@ asio::awaitable<Result<void>> BlockingPool::run_job(std::function<void()> call) 
         auto shared = std::make_shared<decltype(handler)>(std::move(handler));
         const auto executor = asio::get_associated_executor(*shared);
         auto guard = std::make_shared<asio::executor_work_guard<std::decay_t<decltype(executor)>>>(executor);
-        auto resume = [shared, executor](std::exception_ptr thrown) {
-            asio::post(executor, [shared, thrown]() { std::move (*shared)(thrown); });
-        };
-        auto job = [work = std::move(work), resume, guard]() mutable {
+        auto job = [work = std::move(work), shared, executor, guard]() mutable {
             std::exception_ptr thrown;
             try {
                 work();
             } catch (...) {
                 thrown = std::current_exception();
             }
-            work = nullptr; // what it captured ends before the caller goes on, never after
-            resume(std::move(thrown));
+            // All that belongs to the caller leaves this thread: what the work captured ends before the caller goes
+            // on, and handler and exception go home whole.
+            work = nullptr;
+            asio::post(executor, [handler = std::move(shared), thrown = std::move(thrown)]() mutable {
+                std::move (*handler)(std::move(thrown));
+            });
             guard.reset();
         };
         accepted = state->add(std::move(job));
-        if (!accepted) resume(nullptr);
+        if (!accepted) asio::post(executor, [shared] { std::move (*shared)(std::exception_ptr()); });
     };
     co_await asio::async_initiate<const asio::use_awaitable_t<>, void(std::exception_ptr)>(
         std::move(initiate), asio::use_awaitable, std::move(call));
