@@ -27,12 +27,14 @@ struct CgroupPlan {
     std::string kill_parent;   // folder that BASE is made in, within the tree ("/sys/fs/cgroup/unified"); "" where none
     std::string cpuset_parent; // the same for cpuset; equal to kill_parent when both are v2
     std::string base_name;     // "perfrig-1a2b3c4d"
-    bool move_self = false;    // v2 in our own cgroup: our processes must first move to a leaf "agent" (no internal
-                               // processes where controllers are enabled; Documentation/admin-guide/cgroup-v2.rst)
+    std::string enable_from; // v2 cpuset: the topmost folder whose children must be given the controller; "" where none
+    bool move_self = false;  // v2 in our own cgroup: our processes must first move to a leaf "agent" (no internal
+                             // processes where controllers are enabled; Documentation/admin-guide/cgroup-v2.rst)
 };
 
 // Reads /proc/self/mountinfo and /proc/self/cgroup of the tree, and asks which folders are writable for the caller.
-CgroupPlan plan_cgroups(const FileTree& tree, std::string_view state_directory);
+// `ours`: the processes that may be moved to a leaf; others in our own v2 cgroup keep controllers from being enabled.
+CgroupPlan plan_cgroups(const FileTree& tree, std::string_view state_directory, const std::vector<int>& ours);
 
 // One mounted hierarchy, with this process's place in it. Pure part of the above.
 struct CgroupHierarchy {

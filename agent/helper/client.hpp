@@ -48,12 +48,15 @@ class RunGuard {
     friend class HelperClient;
     RunGuard(UniqueFd socket, RunName run, std::string directory)
         : socket_(std::move(socket)), run_(run), directory_(std::move(directory)) {}
-    Result<Message> ask(const Message& request, const std::vector<int>& fds, Deadline deadline);
+    Result<Message> ask(Message request, const std::vector<int>& fds, Deadline deadline);
+    Result<void> take_packet(const std::string& text, std::int64_t id, std::optional<Message>& reply);
+    Error guardian_gone();
     UniqueFd socket_;
     RunName run_;
     std::string directory_;
     std::deque<ProcessExited> events_;
     std::optional<RunEnded> ended_;
+    std::int64_t last_id_ = 0;
     bool lost_ = false;
 };
 

@@ -16,6 +16,7 @@ struct HelperConfig {
     std::string work_base;
     std::string agent_user;    // root only: what the agent becomes. Required then, never uid 0
     std::string workload_user; // root only: what workloads run as. Required then, never uid 0
+    bool use_cgroups = true;   // false: as on a machine without them: affinity alone, runs are ended by process tree
     FileTree tree{"/"};        // where /proc, /etc and the cgroup mounts are
 };
 

@@ -1,0 +1,302 @@
+#include "agent/helper/helper_process.hpp"
+
+#include "agent/helper/channel.hpp"
+#include "agent/helper/ending.hpp"
+#include "agent/helper/guardian.hpp"
+#include "agent/helper/process_setup.hpp"
+#include "agent/helper/requests.hpp"
+#include "common/base/log.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <fcntl.h>
+#include <grp.h>
+#include <map>
+#include <poll.h>
+#include <set>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace perfrig {
+
+namespace {
+
+constexpr Milliseconds time_to_end{15'000};        // one run
+constexpr Milliseconds time_for_guardians{20'000}; // to end their runs after the agent is gone
+constexpr Milliseconds time_to_remove{20'000};     // one directory
+constexpr Milliseconds time_to_send{5'000};
+
+// A memory file holds what it holds: reading it can't block, as a pipe or a foreign file system could.
+Result<std::string> read_memory_file(int fd) {
+    const auto refuse = [](std::string why) {
+        return fail(ErrorKind::bad_input, "take a file's content", "", std::move(why));
+    };
+    if (::fcntl(fd, F_GET_SEALS) < 0) return refuse("it came in something that is no memory file");
+    std::string content(most_file_bytes + 1, '\0');
+    std::size_t size = 0;
+    while (size < content.size()) {
+        const ssize_t n = ::pread(fd, content.data() + size, content.size() - size, static_cast<off_t>(size));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return fail_errno(errno, "take a file's content", "");
+        if (n == 0) break;
+        size += static_cast<std::size_t>(n);
+    }
+    if (size > most_file_bytes) return refuse("it has more than " + std::to_string(most_file_bytes) + " bytes");
+    content.resize(size);
+    return content;
+}
+
+class Helper {
+  public:
+    Helper(const FileTree& tree, const User& workload, RunCgroups cgroups, WorkBase work, UniqueFd agent,
+           UniqueFd signals)
+        : tree_(tree), workload_(workload), privileged_(::geteuid() == 0), cgroups_(std::move(cgroups)),
+          work_(std::move(work)), place_{tree_, cgroups_, work_}, agent_(std::move(agent)),
+          signals_(std::move(signals)) {
+        const auto boot_id = tree_.read_line("/proc/sys/kernel/random/boot_id");
+        boot_id_ = boot_id ? *boot_id : "unknown";
+    }
+
+    int run() {
+        while (!over_) {
+            pollfd ready[2] = {{agent_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
+            if (::poll(ready, 2, -1) < 0 && errno != EINTR) break;
+            if (ready[1].revents) {
+                drain_signals(signals_.get());
+                reap();
+                end_lost();
+            }
+            if (ready[0].revents) take_request();
+        }
+        return shut_down() ? 0 : 1;
+    }
+
+  private:
+    void reap() {
+        for (;;) {
+            int status = 0;
+            const pid_t pid = ::waitpid(-1, &status, WNOHANG);
+            if (pid < 0 && errno == EINTR) continue;
+            if (pid <= 0) return;
+            const auto found =
+                std::find_if(guardians_.begin(), guardians_.end(), [&](const auto& g) { return g.second == pid; });
+            if (found == guardians_.end()) continue; // an orphan of a lost guardian
+            const ExitStatus exit = ExitStatus::from_wait_status(status);
+            if (!exit.good()) lost_.push_back({found->first, "its guardian was ended by " + exit.text()});
+            guardians_.erase(found);
+        }
+    }
+
+    std::vector<pid_t> living_guardians() const {
+        std::vector<pid_t> pids;
+        for (const auto& [run, pid] : guardians_) pids.push_back(pid);
+        return pids;
+    }
+
+    RunEnded end(const RunName& run) {
+        return end_everything(place_, run, living_guardians(), Deadline::in(time_to_end), [&] { reap(); });
+    }
+
+    void end_lost() {
+        while (!lost_.empty()) {
+            RunLost lost = std::move(lost_.back());
+            lost_.pop_back();
+            const RunEnded ended = end(lost.run);
+            if (!ended.clean) lost.why += "; " + ended.why;
+            log::warning("ended " + lost.run.text() + ": " + lost.why);
+            send(canonical_json(Json{{"notice", "run_lost"}, {"lost", encode(lost)}}), {});
+        }
+    }
+
+    void send(std::string_view text, const std::vector<int>& fds) {
+        // An agent that doesn't read its answers breaks the contract: go on as if it were gone.
+        if (!send_packet(agent_.get(), text, fds, Deadline::in(time_to_send))) over_ = true;
+    }
+
+    void take_request() {
+        auto packet = receive_packet(agent_.get(), Deadline::in(Milliseconds(0)));
+        if (!packet && packet.error().kind == ErrorKind::timed_out) return;
+        if (!packet || !*packet) {
+            over_ = true;
+            return;
+        }
+        const Packet& p = **packet;
+        if (!p.fault.empty()) return send(error_text(0, fail(ErrorKind::bad_input, "read", "a request", p.fault)), {});
+        const auto request = decode_helper_request(p.text, p.fds.size());
+        if (!request) return send(error_text(request_id(p.text), request.error()), {});
+        reap(); // so that what is said about runs is true now
+        end_lost();
+        std::vector<UniqueFd> fds;
+        const auto result = std::visit([&](const auto& verb) { return serve(verb, p, fds); }, request->verb);
+        if (!result) return send(error_text(request->id, result.error()), {});
+        std::vector<int> numbers;
+        for (const auto& fd : fds) numbers.push_back(fd.get());
+        send(reply_text(request->id, *result), numbers);
+    }
+
+    Result<Message> serve(const BeginRun& verb, const Packet&, std::vector<UniqueFd>& fds) {
+        const RunName& run = verb.run;
+        if (guardians_.contains(run))
+            return fail(ErrorKind::conflict, "begin", run.text(), "it is open already", "end it first");
+        PERFRIG_CHECK(cgroups_.end_run(run, Deadline::in(time_to_end), [&] { reap(); })); // leftovers of the same name
+        PERFRIG_TRY(const std::string directory, work_.make_run_directory(run));
+        const auto give_up = [&](Error error) {
+            static_cast<void>(cgroups_.end_run(run, Deadline::in(time_to_end), [&] { reap(); }));
+            static_cast<void>(work_.remove_run_directory(run, Deadline::in(time_to_remove)));
+            work_.note_end(run);
+            return error;
+        };
+        if (const auto made = cgroups_.make_run(run); !made) return give_up(made.error());
+        if (const auto noted = work_.note_begin(run, boot_id_); !noted) return give_up(noted.error());
+        auto channel = make_channel();
+        if (!channel) return give_up(channel.error());
+        const pid_t guardian = ::fork();
+        if (guardian < 0) return give_up(fail_errno(errno, "start the guardian of", run.text()));
+        if (guardian == 0)
+            ::_exit(run_guardian({run, directory, privileged_ ? std::optional(workload_) : std::nullopt, place_,
+                                  std::move(channel->second)}));
+        guardians_.emplace(run, guardian);
+        fds.push_back(std::move(channel->first)); // closed here once it is sent: the agent's copy is the life line
+        return Message{{"directory", directory}};
+    }
+
+    Result<Message> serve(const EndRun& verb, const Packet&, std::vector<UniqueFd>&) {
+        std::set<RunName> runs;
+        const auto add = [&](const RunName& run) {
+            if (run.run_id == verb.run_id) runs.insert(run);
+        };
+        for (const auto& [run, pid] : guardians_) add(run);
+        for (const auto& run : cgroups_.runs()) add(run);
+        for (const auto& noted : work_.noted()) add(noted.run);
+        RunEnded all;
+        for (const auto& run : runs) {
+            end_guardian(run);
+            const RunEnded ended = end(run);
+            all.killed += ended.killed;
+            all.clean = all.clean && ended.clean;
+            all.why += ended.why;
+        }
+        if (verb.remove_directory)
+            PERFRIG_CHECK(remove_directories([&](const RunName& run) { return run.run_id == verb.run_id; }));
+        return encode(all);
+    }
+
+    // So that it starts nothing more while the run is ended over its head. Its processes become our children.
+    void end_guardian(const RunName& run) {
+        const auto found = guardians_.find(run);
+        if (found == guardians_.end()) return;
+        ::kill(found->second, SIGKILL); // our child and unreaped
+        while (::waitpid(found->second, nullptr, 0) < 0 && errno == EINTR) {
+        }
+        guardians_.erase(found);
+    }
+
+    template <class Wanted> Result<void> remove_directories(Wanted wanted) {
+        for (const auto& run : work_.runs())
+            if (wanted(run) && !guardians_.contains(run))
+                PERFRIG_CHECK(work_.remove_run_directory(run, Deadline::in(time_to_remove)));
+        return {};
+    }
+
+    Result<Message> serve(const Sweep& verb, const Packet&, std::vector<UniqueFd>&) {
+        std::set<RunName> runs;
+        SweepReport report;
+        for (const auto& run : cgroups_.runs()) runs.insert(run);
+        const auto noted = work_.noted();
+        for (const auto& note : noted) runs.insert(note.run);
+        for (const auto& run : runs) {
+            if (guardians_.contains(run)) continue; // of this agent, and well
+            for (const auto& note : noted)
+                if (note.run == run) report.killed += end_noted(tree_, note, boot_id_);
+            const RunEnded ended = end(run);
+            if (!ended.clean) return fail(ErrorKind::unavailable, "end what is left of", run.text(), ended.why);
+            report.killed += ended.killed;
+            report.runs.push_back(run.text());
+        }
+        if (verb.remove_directories) PERFRIG_CHECK(remove_directories([](const RunName&) { return true; }));
+        return encode(report);
+    }
+
+    Result<Message> serve(const WriteFile& verb, const Packet& packet, std::vector<UniqueFd>&) {
+        PERFRIG_TRY(const std::string content, read_memory_file(packet.fds.at(0).get()));
+        PERFRIG_CHECK(work_.write_file(verb.run, verb.path, verb.mode, content));
+        return Message::object();
+    }
+
+    Result<Message> serve(const OpenFile& verb, const Packet&, std::vector<UniqueFd>& fds) {
+        PERFRIG_TRY(UniqueFd file, work_.open_file(verb.run, verb.path));
+        fds.push_back(std::move(file));
+        return Message::object();
+    }
+
+    Result<Message> serve(const AskFacts&, const Packet&, std::vector<UniqueFd>&) {
+        const CgroupPlan& plan = cgroups_.plan();
+        return encode(HelperFacts{privileged_, workload_.name, workload_.uid, std::string(to_string(plan.kill)),
+                                  std::string(to_string(plan.cpuset)), plan.why});
+    }
+
+    // The agent is gone: its guardians have seen the same and end their runs; whoever does not is helped.
+    bool shut_down() {
+        agent_.reset();
+        const auto deadline = Deadline::in(time_for_guardians);
+        for (reap(); !guardians_.empty() && !deadline.passed(); reap()) {
+            pollfd ready{signals_.get(), POLLIN, 0};
+            ::poll(&ready, 1, 200);
+            drain_signals(signals_.get());
+        }
+        bool clean = true;
+        while (!guardians_.empty() || !lost_.empty()) {
+            const RunName run = lost_.empty() ? guardians_.begin()->first : lost_.back().run;
+            if (!lost_.empty()) lost_.pop_back();
+            end_guardian(run);
+            const RunEnded ended = end(run);
+            if (!ended.clean) log::error("can't end " + run.text() + ": " + ended.why);
+            clean = clean && ended.clean;
+        }
+        cgroups_.remove_base();
+        return clean;
+    }
+
+    const FileTree& tree_;
+    const User& workload_;
+    const bool privileged_;
+    RunCgroups cgroups_;
+    WorkBase work_;
+    RunPlace place_;
+    UniqueFd agent_;
+    UniqueFd signals_;
+    std::string boot_id_;
+    std::map<RunName, pid_t> guardians_; // our children, unreaped
+    std::vector<RunLost> lost_;          // whose guardians ended badly, to be ended by us
+    bool over_ = false;
+};
+
+} // namespace
+
+int run_helper(const HelperConfig& config, const User& workload, UniqueFd agent) {
+    const auto refuse = [&](const Error& error) {
+        static_cast<void>(send_packet(agent.get(), error_text(0, error), {}, Deadline::in(time_to_send)));
+        return 1;
+    };
+    auto signals = set_up_process(config.tree, "perfrig-helper", {agent.get()});
+    if (!signals) return refuse(signals.error());
+    // The workload's groups, for touching files as its user; root itself needs none.
+    if (::geteuid() == 0 && ::setgroups(workload.groups.size(), workload.groups.data()) != 0)
+        return refuse(fail_errno(errno, "take the groups of", workload.name));
+    auto work = WorkBase::open(config.work_base, workload);
+    if (!work) return refuse(work.error());
+    const std::vector<int> ours{::getpid(), ::getppid()};
+    CgroupPlan plan;
+    plan.why = "cgroups are switched off by configuration";
+    if (config.use_cgroups) plan = plan_cgroups(config.tree, config.state_directory, ours);
+    RunCgroups cgroups(config.tree, plan);
+    cgroups.prepare(ours);
+    if (const auto said = send_packet(agent.get(), reply_text(0, Json::object()), {}, Deadline::in(time_to_send));
+        !said)
+        return 1;
+    return Helper(config.tree, workload, std::move(cgroups), *std::move(work), std::move(agent), *std::move(signals))
+        .run();
+}
+
+} // namespace perfrig
