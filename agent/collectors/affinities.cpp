@@ -8,13 +8,6 @@ namespace perfrig {
 
 namespace {
 
-// The rest of the first line, "Name:\tworker 1": escaped by the kernel, so it ends at the newline.
-std::string name_of(std::string_view status) {
-    constexpr std::string_view key = "Name:\t";
-    if (!status.starts_with(key)) return {};
-    return std::string(status.substr(key.size(), status.find('\n') - key.size()));
-}
-
 // Nothing where the thread is gone.
 Result<void> add_thread(const FileTree& tree, pid_t pid, pid_t tid, std::vector<ThreadAffinity>& out) {
     const std::string path = "/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/status";
@@ -32,7 +25,7 @@ Result<void> add_thread(const FileTree& tree, pid_t pid, pid_t tid, std::vector<
     ThreadAffinity a;
     a.pid = pid;
     a.tid = tid;
-    a.comm = name_of(*text);
+    a.comm = unescaped_name(status->name);
     PERFRIG_TRY(a.cpus, CpuList::parse(status->cpus_allowed));
     PERFRIG_TRY(a.nodes, CpuList::parse(status->mems_allowed));
     out.push_back(std::move(a));

@@ -111,7 +111,12 @@ Result<SchedStat> parse_schedstat(std::string_view text) {
 Result<StatusFields> parse_status(std::string_view text) {
     constexpr std::string_view format = "the format of /proc/PID/status";
     StatusFields out;
-    std::size_t at = 0; // the lines stand in this order; the name, which a program chooses, is the first and is escaped
+    constexpr std::string_view name_key = "Name:\t";
+    std::size_t at = text.find('\n');
+    if (!text.starts_with(name_key) || at == std::string_view::npos)
+        return broken(format, "it doesn't begin with the name", text);
+    out.name = text.substr(name_key.size(), at - name_key.size());
+    // The lines stand in this order; the name, which a program chooses, is the first, and holds no newline.
     const auto cpus = line_after(text, "\nCpus_allowed_list:", at);
     if (!cpus) return broken(format, "no line Cpus_allowed_list", text);
     out.cpus_allowed = *cpus;
@@ -121,6 +126,20 @@ Result<StatusFields> parse_status(std::string_view text) {
     if (!involuntary) return broken(format, "no lines with context switches", text);
     PERFRIG_TRY(out.voluntary_switches, single<std::uint64_t>(*voluntary, format));
     PERFRIG_TRY(out.involuntary_switches, single<std::uint64_t>(*involuntary, format));
+    return out;
+}
+
+std::string unescaped_name(std::string_view name) {
+    std::string out;
+    for (std::size_t i = 0; i < name.size(); ++i) {
+        const char next = name[i] == '\\' && i + 1 < name.size() ? name[i + 1] : '\0';
+        if (next == 'n' || next == '\\') {
+            out += next == 'n' ? '\n' : '\\';
+            ++i;
+        } else {
+            out += name[i];
+        }
+    }
     return out;
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,12 +32,15 @@ struct SchedStat {
 };
 Result<SchedStat> parse_schedstat(std::string_view text);
 
-// What is wanted of /proc/PID/task/TID/status. The lists are views into the text ("0-3,8").
+// What is wanted of /proc/PID/task/TID/status. The lists are views into the text ("0-3,8"); the name too: newlines and
+// backslashes in it are escaped (unescaped_name takes that back).
 struct StatusFields {
+    std::string_view name;
     std::uint64_t voluntary_switches = 0, involuntary_switches = 0;
     std::string_view cpus_allowed, mems_allowed; // mems empty on kernels without NUMA
 };
 Result<StatusFields> parse_status(std::string_view text);
+std::string unescaped_name(std::string_view name);
 
 // The per-CPU lines of /proc/stat, in clock ticks. Fields that old kernels lack are 0.
 struct CpuTimes {

@@ -11,11 +11,23 @@ bool ThreadFiles::read(int task_folder, ReadContext& context, SampleSink& sink) 
     const Step step = read_schedstat(task_folder, context, sink);
     if (step == Step::gone) return false;
     if (step == Step::unchanged && complete_) return true;
+    if (stat_can_wait(context)) {
+        ++ticks_since_stat_;
+        return read_status(task_folder, context, sink);
+    }
     complete_ = false;
     if (!read_stat(task_folder, context, sink)) return false;
+    stat_read_at_ns_ = sched_ ? sched_->cpu_ns : 0;
+    ticks_since_stat_ = 0;
     if (sched_ && *sched_ == SchedStat{} && user_ticks_ + system_ticks_ > 0)
         context.has_schedstat = false; // switched off: all zero
     return read_status(task_folder, context, sink);
+}
+
+// stat counts in clock ticks (10 ms): until one has been used up there is hardly anything new to read in it.
+bool ThreadFiles::stat_can_wait(const ReadContext& context) const {
+    if (!complete_ || !sched_ || ticks_since_stat_ >= most_ticks_late) return false;
+    return static_cast<double>(sched_->cpu_ns - stat_read_at_ns_) < 1e9 / context.ticks_per_second;
 }
 
 ThreadFiles::Step ThreadFiles::read_schedstat(int task_folder, ReadContext& context, SampleSink& sink) {
@@ -58,7 +70,6 @@ bool ThreadFiles::read_stat(int task_folder, ReadContext& context, SampleSink& s
     }
     user_ticks_ = stat->user_ticks;
     system_ticks_ = stat->system_ticks;
-    if (comm_ != stat->comm) comm_ = stat->comm;
     complete_ = true; // so far; status decides
     return true;
 }
@@ -75,6 +86,10 @@ bool ThreadFiles::read_status(int task_folder, ReadContext& context, SampleSink&
     if (!status) {
         sink.error(place("status") + status.error().text());
         return true;
+    }
+    if (status->name != name_text_) {
+        name_text_ = status->name;
+        comm_ = unescaped_name(name_text_);
     }
     voluntary_ = status->voluntary_switches;
     involuntary_ = status->involuntary_switches;

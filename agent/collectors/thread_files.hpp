@@ -48,7 +48,12 @@ class ThreadFiles {
   private:
     enum Series { user, system, cpu, wait, voluntary, involuntary, series_count };
 
+    // Where a thread has used less than a clock tick since, its user and system time are read at most this many ticks
+    // late.
+    static constexpr int most_ticks_late = 10;
+
     enum class Step { unchanged, changed, gone };
+    bool stat_can_wait(const ReadContext& context) const;
     Step read_schedstat(int task_folder, ReadContext& context, SampleSink& sink);
     bool read_stat(int task_folder, ReadContext& context, SampleSink& sink);
     bool read_status(int task_folder, ReadContext& context, SampleSink& sink);
@@ -61,9 +66,12 @@ class ThreadFiles {
     std::string schedstat_name_, stat_name_, status_name_; // relative to the task folder
     KeptFile schedstat_file_, stat_file_, status_file_;
     std::optional<SchedStat> sched_;
-    bool complete_ = false; // all three were understood at least once
+    bool complete_ = false;             // all three were understood at least once
+    std::uint64_t stat_read_at_ns_ = 0; // CPU time of the thread when stat was last read
+    int ticks_since_stat_ = 0;          // in which it ran
     std::uint64_t user_ticks_ = 0, system_ticks_ = 0, voluntary_ = 0, involuntary_ = 0;
     std::string comm_, registered_comm_;
+    std::string name_text_; // comm as status writes it
     std::string cpus_text_, nodes_text_;
     CpuList cpus_, nodes_;
     std::array<int, series_count> ids_{}; // 0: not registered

@@ -54,11 +54,13 @@ TEST_CASE("status gives switches and the lists of CPUs and nodes") {
     REQUIRE(s);
     CHECK(s->voluntary_switches == 17);
     CHECK(s->involuntary_switches == 5);
+    CHECK(s->name == "worker 1");
     CHECK(s->cpus_allowed == "0-3,8");
     CHECK(s->mems_allowed == "0");
     for (std::size_t n = 0; n < status.size(); ++n) CHECK_FALSE(parse_status(std::string_view(status).substr(0, n)));
     CHECK(parse_status(status + "x86_Thread_features:\t\n"));
     CHECK_FALSE(parse_status("Cpus_allowed_list:\t0\n"));
+    CHECK(unescaped_name("a\\nb\\\\c\\") == "a\nb\\c\\");
 }
 
 TEST_CASE("the CPU lines of /proc/stat are read, short ones of old kernels too") {

@@ -18,8 +18,9 @@ std::string stat_text(int id, const std::string& comm, int user, int system, int
            " 42 0 -1 4194560 100 200 0 0 " + std::to_string(user) + " " + std::to_string(system) +
            " 6 7 20 0 3 0 9876 1000 10\n";
 }
-std::string status_text(int voluntary, int involuntary, const std::string& cpus = "0-1") {
-    return "Name:\tx\nCpus_allowed_list:\t" + cpus + "\nMems_allowed_list:\t0\nvoluntary_ctxt_switches:\t" +
+std::string status_text(int voluntary, int involuntary, const std::string& cpus = "0-1",
+                        const std::string& comm = "io) (1") {
+    return "Name:\t" + comm + "\nCpus_allowed_list:\t" + cpus + "\nMems_allowed_list:\t0\nvoluntary_ctxt_switches:\t" +
            std::to_string(voluntary) + "\nnonvoluntary_ctxt_switches:\t" + std::to_string(involuntary) + "\n";
 }
 
@@ -43,7 +44,7 @@ struct Recorded {
     std::string folder(int pid, int tid) { return "/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid); }
     void thread(int pid, int tid, const std::string& comm, int user, int system) {
         files.write(folder(pid, tid) + "/stat", stat_text(tid, comm, user, system));
-        files.write(folder(pid, tid) + "/status", status_text(user, system));
+        files.write(folder(pid, tid) + "/status", status_text(user, system, "0-1", comm));
         files.write(folder(pid, tid) + "/schedstat", std::to_string((user + system) * 10'000'000) + " 2000000000 9\n");
     }
     const Tick& tick() {
@@ -84,6 +85,25 @@ TEST_CASE("stat and status are read again only where schedstat has changed") {
     r.thread(70, 71, "io) (1", 999, 5);
     r.tick();
     CHECK(r.seen.value("thread_cpu_user_seconds", {{"tid", "71"}}) == 9.99);
+}
+
+TEST_CASE("user and system time wait for a clock tick of CPU or ten readings; switches never wait") {
+    Recorded r;
+    r.tick();
+    const auto run_a_millisecond = [&](int n) { // 150 ms so far
+        r.files.write(r.folder(70, 71) + "/schedstat", std::to_string(150'000'000 + n * 500'000) + " 2000000000 9\n");
+        r.files.write(r.folder(70, 71) + "/status", status_text(10 + n, 5));
+        r.files.write(r.folder(70, 71) + "/stat", stat_text(71, "io) (1", 11, 5));
+    };
+    for (int n = 1; n <= 10; ++n) {
+        run_a_millisecond(n);
+        r.tick();
+        CHECK(r.seen.value("thread_voluntary_switches", {{"tid", "71"}}) == 10 + n);
+        CHECK(r.seen.value("thread_cpu_user_seconds", {{"tid", "71"}}) == 0.1);
+    }
+    run_a_millisecond(11);
+    r.tick();
+    CHECK(r.seen.value("thread_cpu_user_seconds", {{"tid", "71"}}) == 0.11);
 }
 
 TEST_CASE("threads that come are read in the same tick, threads that go end their series") {
