@@ -3,7 +3,7 @@
 // Roles that share CPUs are a finding in every run.
 #pragma once
 
-#include "controller/analysis/run_data.hpp"
+#include "controller/analysis/derived.hpp"
 
 namespace perfrig::analysis {
 

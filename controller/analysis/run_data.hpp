@@ -23,8 +23,9 @@ struct RunData {
     std::vector<std::vector<std::string>> share; // roles that the profile lets share CPUs
     std::vector<model::Phase> phases;
     std::vector<model::Process> processes;
-    std::vector<model::Metric> metrics; // what the tools reported
-    std::vector<model::Series> series;
+    std::vector<model::Metric> metrics;   // what the tools reported
+    std::vector<model::Finding> findings; // what the agent found
+    std::vector<model::Series> series;    // with samples from outside the window or without
 };
 
 struct Evaluation {

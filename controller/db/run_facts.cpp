@@ -13,18 +13,17 @@ Result<void> put_roles(Connection& c, model::Id run, model::Id machine,
     return {};
 }
 
-Result<void> put_environment(Connection& c, model::Id run, model::Id machine, const protocol::EnvironmentTaken& taken,
-                             std::int64_t taken_utc_ns) {
+Result<void> put_environment(Connection& c, model::Id run, model::Id machine, const protocol::EnvironmentTaken& taken) {
     if (taken.when != "before" && taken.when != "after")
         return fail(ErrorKind::bad_input, "store an environment", "'" + taken.when + "'",
                     "it is neither before nor after");
     PERFRIG_TRY(Transaction transaction, Transaction::begin(c));
-    PERFRIG_TRY(const Rows stored,
-                c.exec("insert into environment (machine_id, boot_id, taken_at, fingerprint, facts, raw) "
-                       "values ($1, $2, timestamptz 'epoch' + $3::bigint * interval '1 microsecond', $4, $5::jsonb, "
-                       "$6::jsonb) on conflict (machine_id, boot_id, fingerprint) do update "
-                       "set fingerprint = excluded.fingerprint returning id",
-                       {machine, taken.boot_id, taken_utc_ns / 1000, taken.fingerprint, taken.facts, taken.raw}));
+    PERFRIG_TRY(
+        const Rows stored,
+        c.exec("insert into environment (machine_id, boot_id, taken_at, fingerprint, facts, raw) "
+               "values ($1, $2, now(), $3, $4::jsonb, $5::jsonb) on conflict (machine_id, boot_id, fingerprint) "
+               "do update set fingerprint = excluded.fingerprint returning id",
+               {machine, taken.boot_id, taken.fingerprint, taken.facts, taken.raw}));
     const std::string column = "environment_" + taken.when;
     const std::string sql = "insert into run_machine (run_id, machine_id, roles, " + column +
                             ") values ($1, $2, '{}', $3) on conflict (run_id, machine_id) do update set " + column +

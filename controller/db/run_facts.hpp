@@ -11,8 +11,7 @@ namespace perfrig::db::facts {
 
 Result<void> put_roles(Connection& c, model::Id run, model::Id machine,
                        const std::map<std::string, std::string>& roles);
-Result<void> put_environment(Connection& c, model::Id run, model::Id machine, const protocol::EnvironmentTaken& taken,
-                             std::int64_t taken_utc_ns);
+Result<void> put_environment(Connection& c, model::Id run, model::Id machine, const protocol::EnvironmentTaken& taken);
 Result<void> start_phase(Connection& c, model::Id run, const model::Phase& phase);
 Result<void> end_phase(Connection& c, model::Id run, model::Id machine, int ordinal, std::int64_t end_ns);
 Result<void> put_series(Connection& c, model::Id run, std::span<const model::SeriesInfo> series);

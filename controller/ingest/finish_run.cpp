@@ -1,0 +1,72 @@
+// A run that ended: its samples are sealed, what they mean is derived, its placement is judged.
+#include "controller/analysis/placement_check.hpp"
+#include "controller/db/run_facts.hpp"
+#include "controller/db/runs.hpp"
+#include "controller/db/samples.hpp"
+#include "controller/db/transaction.hpp"
+#include "controller/ingest/ingest.hpp"
+
+#include <algorithm>
+
+namespace perfrig::ingest {
+
+namespace {
+
+// Only what the window needs: samples in it, and one before it that tells whether a thread is older than it.
+void trim(model::Series& series, const analysis::Window& window) {
+    auto& points = series.points;
+    const auto first = std::ranges::lower_bound(points, window.start_ns, {}, &model::Point::time_ns);
+    const auto last = std::ranges::upper_bound(points, window.end_ns, {}, &model::Point::time_ns);
+    points.erase(last, points.end());
+    points.erase(points.begin(), first == points.begin() ? first : std::prev(first));
+}
+
+Result<analysis::RunData> load(db::Connection& c, const model::Run& run) {
+    analysis::RunData data;
+    data.run = run.id;
+    PERFRIG_TRY(const auto machines, db::runs::machines(c, run.id));
+    if (!machines.empty()) data.roles = machines.front().roles;
+    for (const Json& group : run.resolved.value("share", Json::array())) {
+        std::vector<std::string> roles;
+        for (const Json& role : group)
+            if (role.is_string()) roles.push_back(role.get<std::string>());
+        data.share.push_back(std::move(roles));
+    }
+    PERFRIG_TRY(data.phases, db::runs::phases(c, run.id));
+    PERFRIG_TRY(data.processes, db::runs::processes(c, run.id));
+    PERFRIG_TRY(data.metrics, db::runs::metrics(c, run.id));
+    PERFRIG_TRY(data.findings, db::runs::findings(c, run.id));
+    const auto window = analysis::measure_window(data.phases);
+    if (!window) return data;
+    for (const std::string_view name : analysis::series_wanted()) { // a name at a time: bounded memory
+        PERFRIG_TRY(auto series, db::samples::read_series(c, run.id, name));
+        for (model::Series& one : series) {
+            trim(one, *window);
+            data.series.push_back(std::move(one));
+        }
+    }
+    return data;
+}
+
+Result<void> evaluate(db::Connection& c, const model::Run& run) {
+    PERFRIG_CHECK(db::facts::clear_evaluation(c, run.id));
+    if (run.state != model::RunState::completed) return {}; // what broke is not judged by its numbers
+    PERFRIG_TRY(const analysis::RunData data, load(c, run));
+    analysis::Evaluation found = analysis::evaluate(data);
+    PERFRIG_CHECK(db::facts::put_metrics(c, run.id, found.metrics));
+    PERFRIG_CHECK(db::facts::add_findings(c, found.findings));
+    if (run.verdict != model::Verdict::unreviewed && run.verdict != model::Verdict::void_) return {}; // a person's word
+    return db::runs::set_verdict(c, run.id, found.void_run ? model::Verdict::void_ : model::Verdict::unreviewed);
+}
+
+} // namespace
+
+Result<void> finish_run(db::Connection& c, model::Id id) {
+    PERFRIG_TRY(db::Transaction transaction, db::Transaction::begin(c));
+    PERFRIG_CHECK(db::samples::seal(c, id)); // takes the run's lock
+    PERFRIG_TRY(const model::Run run, db::runs::get(c, id));
+    PERFRIG_CHECK(evaluate(c, run));
+    return transaction.commit();
+}
+
+} // namespace perfrig::ingest
