@@ -56,6 +56,10 @@ bool YamlReader::has(std::string_view key) const {
     return value && !value->is_null();
 }
 
+void YamlReader::know(const char* key) {
+    if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.emplace_back(key);
+}
+
 const YamlNode* YamlReader::node(const char* key) {
     know(key);
     const YamlNode* value = node_->find(key);

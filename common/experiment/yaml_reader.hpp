@@ -40,7 +40,7 @@ class YamlReader {
     const YamlNode& required(const char* key);                    // a null node on fault
 
     bool has(std::string_view key) const;
-    void know(const char* key) { known_.emplace_back(key); } // a key that is read some other way
+    void know(const char* key); // a key that is read some other way
     void fault(const YamlNode& at, std::string path, std::string message, std::string remedy = {});
     void fault_at(const char* key, std::string message, std::string remedy = {}); // at the key's value, or at the map
     void finish();                                                                // reports unknown keys
