@@ -34,26 +34,37 @@ void collect_mentions(const YamlNode& node, Mentions& out) {
     for (const YamlEntry& entry : node.entries) collect_mentions(entry.value, out);
 }
 
+// A fault as it came with one or more combinations of levels.
 struct Seen {
     std::uint64_t times = 0;
-    Levels levels; // of the first time, without those that the fault turned out not to depend on
+    Levels first;     // the levels of the first time
+    Levels constant;  // those of them that all times had
+    Levels mentioned; // those that the faulty value itself mentions: part of what makes this fault this one
 };
 
+Levels mentioned_at(const Fault& fault, const Levels& levels, const Mentions& mentions) {
+    const auto found = mentions.find({fault.line, fault.column});
+    Levels out = levels;
+    std::erase_if(out, [&](const auto& l) { return found == mentions.end() || !found->second.contains(l.first); });
+    return out;
+}
+
 // Says with which levels a fault comes, unless it comes with all of them.
-void explain(Fault& fault, const Seen& seen, std::uint64_t combinations, const Mentions& mentions) {
-    const auto mentioned = mentions.find({fault.line, fault.column});
-    Levels levels = seen.levels;
-    if (mentioned != mentions.end())
-        std::erase_if(levels, [&](const auto& l) { return !mentioned->second.contains(l.first); });
-    else if (seen.times == combinations)
-        levels.clear();
+void explain(Fault& fault, const Seen& seen, std::uint64_t combinations, const std::vector<Factor>& factors) {
+    Levels levels = seen.constant;
+    for (const Factor& factor : factors) // a factor with one level is always constant, and tells nothing
+        if (factor.levels.size() == 1 && !seen.mentioned.contains(factor.name)) levels.erase(factor.name);
+    if (levels.empty() && seen.times < combinations) levels = seen.first;
     if (!levels.empty()) fault.message += ", " + described(levels);
 }
 
 struct FaultOrder {
-    bool operator()(const Fault& a, const Fault& b) const {
-        return std::tie(a.line, a.column, a.path, a.message, a.remedy) <
-               std::tie(b.line, b.column, b.path, b.message, b.remedy);
+    using Key = std::pair<Fault, Levels>;
+    bool operator()(const Key& a, const Key& b) const {
+        const auto parts = [](const Key& k) {
+            return std::tie(k.first.line, k.first.column, k.first.path, k.first.message, k.first.remedy, k.second);
+        };
+        return parts(a) < parts(b);
     }
 };
 
@@ -145,7 +156,7 @@ void check_sections(const YamlNode& document, const std::vector<Factor>& factors
     std::uint64_t work = 0;
     for (const Section& section : sections_of(document, factors)) {
         const Combinations combinations(factors, section.factors);
-        std::map<Fault, Seen, FaultOrder> seen;
+        std::map<FaultOrder::Key, Seen, FaultOrder> seen;
         std::uint64_t read = 0;
         for (; read < std::min(combinations.size(), most_combinations); ++read) {
             if (read > 0 && work > most_work) break;
@@ -155,19 +166,18 @@ void check_sections(const YamlNode& document, const std::vector<Factor>& factors
             Parts parts;
             section.read(levels, found, parts);
             for (Fault& fault : in_order(std::move(found.faults))) {
-                Seen& entry = seen[std::move(fault)];
+                Levels mentioned = mentioned_at(fault, levels, mentions);
+                Seen& entry = seen[{std::move(fault), mentioned}];
                 if (entry.times++ == 0)
-                    entry.levels = levels;
+                    entry = {1, levels, levels, std::move(mentioned)};
                 else
-                    std::erase_if(entry.levels, [&](const auto& l) {
-                        return levels.at(l.first) != l.second && entry.levels.size() > 1;
-                    });
+                    std::erase_if(entry.constant, [&](const auto& l) { return levels.at(l.first) != l.second; });
             }
             if (seen.size() >= most_faults) break;
         }
-        for (auto& [fault, entry] : seen) {
-            Fault said = fault;
-            explain(said, entry, read, mentions);
+        for (const auto& [key, entry] : seen) {
+            Fault said = key.first;
+            explain(said, entry, read, factors);
             faults.push_back(std::move(said));
         }
         if (faults.size() >= most_faults) return;

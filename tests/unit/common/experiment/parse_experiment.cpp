@@ -216,7 +216,7 @@ TEST_CASE("options that two factors make bad together name what it depends on") 
                              "connections: \"${c}\", threads: \"${t}\"}\nphases: {measure: 2s}\n";
     const ParseOutcome out = parse_experiment(text);
     REQUIRE(out.faults.size() == 1);
-    CHECK(out.faults[0].message.find("with t=2") != std::string::npos);
+    CHECK(out.faults[0].message.ends_with(", with c=1, t=2"));
 }
 
 TEST_CASE("a factor that changes only what is left to the agent, or nothing at all, is a fault") {
