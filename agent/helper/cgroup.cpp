@@ -167,7 +167,7 @@ std::vector<CgroupHierarchy> parse_hierarchies(std::string_view mountinfo, std::
     for (const auto& line : split(self_cgroup, '\n')) { // "4:cpu,cpuacct:/path"; v2: "0::/path": cgroups(7)
         const auto first = line.find(':');
         const auto second = line.find(':', first + 1);
-        if (first == std::string::npos || second == std::string::npos) continue;
+        if (first == std::string::npos || second == std::string::npos || line.find('/', second) != second + 1) continue;
         CgroupHierarchy hierarchy;
         hierarchy.controllers = split(std::string_view(line).substr(first + 1, second - first - 1), ',');
         hierarchy.v2 = hierarchy.controllers.empty();

@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 namespace perfrig {
 
@@ -43,6 +44,7 @@ class Guardian {
             flush();
         }
         if (!ended_) end();
+        if (::getppid() != setup_.helper) setup_.place.cgroups.remove_base(); // the helper, whose task it is, is gone
         return ended_->clean ? 0 : 1;
     }
 

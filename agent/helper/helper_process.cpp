@@ -151,10 +151,11 @@ class Helper {
         if (const auto noted = work_.note_begin(run, boot_id_); !noted) return give_up(noted.error());
         auto channel = make_channel();
         if (!channel) return give_up(channel.error());
+        const pid_t self = ::getpid();
         const pid_t guardian = ::fork();
         if (guardian < 0) return give_up(fail_errno(errno, "start the guardian of", run.text()));
         if (guardian == 0)
-            ::_exit(run_guardian({run, directory, privileged_ ? std::optional(workload_) : std::nullopt, place_,
+            ::_exit(run_guardian({run, directory, privileged_ ? std::optional(workload_) : std::nullopt, place_, self,
                                   std::move(channel->second)}));
         guardians_.emplace(run, guardian);
         fds.push_back(std::move(channel->first)); // closed here once it is sent: the agent's copy is the life line

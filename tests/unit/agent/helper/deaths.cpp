@@ -143,6 +143,7 @@ TEST_CASE("when the helper is killed the agent sees it, and its guardians still 
     REQUIRE(ended);
     CHECK(ended->clean);
     CHECK(marked(mark).empty());
+    CHECK(eventually([&] { return cgroups_gone(bench.config); }));
 }
 
 TEST_CASE("a sweep ends what agent, helper and guardian left when all three were killed") {
