@@ -24,11 +24,11 @@ Result<Page<model::Run>> list(Connection& c, const Filter& filter, PageRequest p
         "and ($4 = 0::bigint or r.machine_id = $4) and ($5 = 0::bigint or r.block_id = $5) and ($6 = '' or r.state = "
         "$6) "
         "and (not $7 or r.state not in ('completed', 'refused', 'failed', 'cancelled', 'interrupted')) "
-        "order by r.id desc limit $2";
+        "and ($8 = '' or e.name = $8) order by r.id desc limit $2";
     const int limit = std::clamp(page.limit, 1, 1000);
     PERFRIG_TRY(const Rows rows,
                 c.exec(sql.c_str(), {page.below, limit + 1, filter.submission, filter.machine, filter.block,
-                                     filter.state ? to_string(*filter.state) : "", filter.open_only}));
+                                     filter.state ? to_string(*filter.state) : "", filter.open_only, filter.experiment}));
     Page<model::Run> out;
     for (int i = 0; i < std::min(rows.size(), limit); ++i) out.items.push_back(run_from(rows, i));
     if (rows.size() > limit) out.next = out.items.back().id;

@@ -16,6 +16,7 @@ struct Filter {
     model::Id submission = 0;
     model::Id machine = 0;
     model::Id block = 0;
+    std::string experiment; // its name; empty: any
     std::optional<model::RunState> state;
     bool open_only = false;
 };
