@@ -2,27 +2,11 @@
 
 namespace perfrig::api {
 
-std::string_view to_string(TokenKind kind) {
-    switch (kind) {
-    case TokenKind::user: return "user";
-    case TokenKind::agent: return "agent";
-    case TokenKind::join: return "join";
-    case TokenKind::scrape: return "scrape";
-    }
-    return "unknown";
-}
-
-std::optional<TokenKind> token_kind_from(std::string_view text) {
-    for (auto kind : {TokenKind::user, TokenKind::agent, TokenKind::join, TokenKind::scrape})
-        if (to_string(kind) == text) return kind;
-    return std::nullopt;
-}
-
 int decide_access(PathFit fit, TokenKinds wanted, bool below_agent_path, const std::optional<Caller>& caller) {
     if (fit == PathFit::fits && wanted.open()) return 0;
     if (!caller) return 401;
     // An agent's token is on a machine that runs other people's programs: it opens nothing else, known or not.
-    if (caller->kind == TokenKind::agent && !below_agent_path) return 403;
+    if (caller->kind == model::TokenKind::agent && !below_agent_path) return 403;
     if (fit == PathFit::no_such_path) return 404;
     if (fit == PathFit::wrong_method) return 405;
     return wanted.has(caller->kind) ? 0 : 403;

@@ -2,23 +2,20 @@
 // token learns nothing, not even which paths there are.
 #pragma once
 
+#include "controller/model/machine.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 
 namespace perfrig::api {
-
-enum class TokenKind : std::uint8_t { user = 1, agent = 2, join = 4, scrape = 8 };
-std::string_view to_string(TokenKind kind);
-std::optional<TokenKind> token_kind_from(std::string_view text);
 
 // A set of kinds. Empty: the route is open to all.
 struct TokenKinds {
     std::uint8_t bits = 0;
     constexpr TokenKinds() = default;
-    constexpr TokenKinds(TokenKind kind) : bits(static_cast<std::uint8_t>(kind)) {}
-    constexpr bool has(TokenKind kind) const { return (bits & static_cast<std::uint8_t>(kind)) != 0; }
+    constexpr TokenKinds(model::TokenKind kind) : bits(bit(kind)) {}
+    constexpr bool has(model::TokenKind kind) const { return (bits & bit(kind)) != 0; }
     constexpr bool open() const { return bits == 0; }
     friend constexpr TokenKinds operator|(TokenKinds a, TokenKinds b) {
         TokenKinds both;
@@ -26,14 +23,18 @@ struct TokenKinds {
         return both;
     }
     friend constexpr bool operator==(TokenKinds, TokenKinds) = default;
+
+  private:
+    static constexpr std::uint8_t bit(model::TokenKind kind) {
+        return static_cast<std::uint8_t>(1U << static_cast<unsigned>(kind));
+    }
 };
-constexpr TokenKinds operator|(TokenKind a, TokenKind b) { return TokenKinds(a) | TokenKinds(b); }
 
 // Whose request it is, once its token was looked up.
 struct Caller {
-    TokenKind kind = TokenKind::user;
+    model::TokenKind kind = model::TokenKind::user;
     std::string token_hash;
-    std::int64_t machine_id = 0; // of an agent's token
+    model::Id machine_id = 0; // of an agent's token
     std::string machine;
 };
 

@@ -3,17 +3,10 @@
 #pragma once
 
 #include "common/base/json.hpp"
-#include "common/base/result.hpp"
-
-#include <string_view>
 
 namespace perfrig::api {
 
-// YAML of our own making (no anchors, no tags) as JSON: plain scalars become numbers, booleans and null by YAML's core
-// schema, quoted ones stay text. bad_input with line and column.
-Result<Json> yaml_to_json(std::string_view yaml, std::string_view what);
-
-// The embedded description. Throws where the build embedded a broken one, which is a bug.
+// Throws where the build embedded a broken one, which is a bug.
 Json openapi_document();
 
 } // namespace perfrig::api

@@ -7,10 +7,10 @@ namespace perfrig::api {
 namespace {
 
 constexpr TokenKinds open_to_all{};
-constexpr TokenKinds user = TokenKind::user;
-constexpr TokenKinds agent = TokenKind::agent;
-constexpr TokenKinds join = TokenKind::join;
-constexpr TokenKinds reader = TokenKind::user | TokenKind::scrape;
+constexpr TokenKinds user = model::TokenKind::user;
+constexpr TokenKinds agent = model::TokenKind::agent;
+constexpr TokenKinds join = model::TokenKind::join;
+constexpr TokenKinds reader = TokenKinds(model::TokenKind::user) | model::TokenKind::scrape;
 
 constexpr Route table[] = {
     {"health", "GET", "/healthz", open_to_all},

@@ -13,8 +13,9 @@ namespace {
 
 std::string line(std::string_view method, std::string_view path, TokenKinds who, std::string_view operation) {
     std::string text = std::string(method) + " " + std::string(path) + " " + std::string(operation);
-    for (auto kind : {TokenKind::user, TokenKind::agent, TokenKind::join, TokenKind::scrape})
-        if (who.has(kind)) text += " " + std::string(to_string(kind));
+    for (auto kind :
+         {model::TokenKind::user, model::TokenKind::agent, model::TokenKind::join, model::TokenKind::scrape})
+        if (who.has(kind)) text += " " + std::string(model::to_string(kind));
     return text;
 }
 
@@ -28,13 +29,13 @@ std::set<std::string> described() {
             if (!item.contains(name)) continue;
             TokenKinds who;
             for (const auto& choice : item.at(name).at("security"))
-                for (const auto& scheme : choice.items()) who = who | token_kind_from(scheme.key()).value();
+                for (const auto& scheme : choice.items()) who = who | model::parse_token_kind(scheme.key()).value();
             lines.insert(line(method, path, who, item.at(name).at("operationId").get<std::string>()));
         }
     return lines;
 }
 
-std::optional<Caller> caller(TokenKind kind) {
+std::optional<Caller> caller(model::TokenKind kind) {
     Caller who;
     who.kind = kind;
     return who;
@@ -102,7 +103,7 @@ TEST_CASE("without a good token every route but /healthz answers 401, and so doe
 TEST_CASE("an agent's token is good below /agent/v1 alone") {
     for (const auto& route : routes()) {
         const bool below = route.path.starts_with("/agent/v1/");
-        const int status = decide_access(PathFit::fits, route.who, below, caller(TokenKind::agent));
+        const int status = decide_access(PathFit::fits, route.who, below, caller(model::TokenKind::agent));
         if (route.path == "/healthz")
             CHECK(status == 0);
         else if (!below || route.operation == "agent_join")
@@ -110,17 +111,17 @@ TEST_CASE("an agent's token is good below /agent/v1 alone") {
         else
             CHECK_MESSAGE(status == 0, route.path);
     }
-    CHECK(decide_access(PathFit::no_such_path, {}, false, caller(TokenKind::agent)) == 403);
-    CHECK(decide_access(PathFit::no_such_path, {}, true, caller(TokenKind::agent)) == 404);
+    CHECK(decide_access(PathFit::no_such_path, {}, false, caller(model::TokenKind::agent)) == 403);
+    CHECK(decide_access(PathFit::no_such_path, {}, true, caller(model::TokenKind::agent)) == 404);
 }
 
 TEST_CASE("a scrape token reads metrics and targets, a join token enrols, and neither does more") {
     std::set<std::string_view> scraped, joined;
     for (const auto& route : routes()) {
         const bool below = route.path.starts_with("/agent/v1/");
-        if (decide_access(PathFit::fits, route.who, below, caller(TokenKind::scrape)) == 0)
+        if (decide_access(PathFit::fits, route.who, below, caller(model::TokenKind::scrape)) == 0)
             scraped.insert(route.operation);
-        if (decide_access(PathFit::fits, route.who, below, caller(TokenKind::join)) == 0)
+        if (decide_access(PathFit::fits, route.who, below, caller(model::TokenKind::join)) == 0)
             joined.insert(route.operation);
     }
     CHECK(scraped == std::set<std::string_view>{"health", "metrics", "prometheus_targets"});
@@ -130,18 +131,10 @@ TEST_CASE("a scrape token reads metrics and targets, a join token enrols, and ne
 TEST_CASE("a user's token reaches everything outside /agent/v1 and learns what isn't there") {
     for (const auto& route : routes()) {
         const bool below = route.path.starts_with("/agent/v1/");
-        CHECK_MESSAGE(decide_access(PathFit::fits, route.who, below, caller(TokenKind::user)) == (below ? 403 : 0),
+        CHECK_MESSAGE(decide_access(PathFit::fits, route.who, below, caller(model::TokenKind::user)) ==
+                          (below ? 403 : 0),
                       route.path);
     }
-    CHECK(decide_access(PathFit::no_such_path, {}, false, caller(TokenKind::user)) == 404);
-    CHECK(decide_access(PathFit::wrong_method, {}, false, caller(TokenKind::user)) == 405);
-}
-
-TEST_CASE("YAML that can't be read names its line and column") {
-    const auto bad = yaml_to_json("a: 1\nb: [1,\nc: 2\n", "config");
-    REQUIRE(!bad);
-    CHECK(bad.error().on.starts_with("config:"));
-    CHECK(!yaml_to_json("a: 1\na: 2\n", "config"));
-    CHECK(yaml_to_json("a: '1'\nb: 1\nc: 1.5\nd: true\ne:\n", "config").value() ==
-          Json{{"a", "1"}, {"b", 1}, {"c", 1.5}, {"d", true}, {"e", nullptr}});
+    CHECK(decide_access(PathFit::no_such_path, {}, false, caller(model::TokenKind::user)) == 404);
+    CHECK(decide_access(PathFit::wrong_method, {}, false, caller(model::TokenKind::user)) == 405);
 }

@@ -1,0 +1,75 @@
+// What agents ask by plain HTTP: enrolment, and the bytes of artifacts.
+#include "common/base/hash.hpp"
+#include "controller/api/handlers.hpp"
+#include "controller/api/request.hpp"
+#include "controller/db/artifacts.hpp"
+#include "controller/db/events.hpp"
+#include "controller/db/machines.hpp"
+#include "controller/db/runs.hpp"
+#include "controller/db/tokens.hpp"
+#include "controller/db/transaction.hpp"
+
+namespace perfrig::api {
+
+namespace {
+
+HttpResponse stored(const model::Artifact& artifact, int status) {
+    HttpResponse response;
+    response.status = status;
+    response.headers.set("Artifact-Stored-Bytes", std::to_string(artifact.stored_bytes));
+    response.headers.set("Artifact-Complete", artifact.complete ? "true" : "false");
+    return response;
+}
+
+// The run's artifact of that name, where the run was the asking machine's own.
+Result<model::Artifact> own_artifact(db::Connection& c, const Request& request) {
+    PERFRIG_TRY(const auto id, path_id(request, "run"));
+    PERFRIG_TRY(const auto run, db::runs::get(c, id));
+    if (run.machine_id != request.caller.machine_id)
+        return fail(ErrorKind::forbidden, "write to run", std::to_string(id), "it is another machine's");
+    return db::artifacts::find(c, id, request.caller.machine_id, request.parameters.at("name"));
+}
+
+} // namespace
+
+Async agent_link(Services&, Shared) {
+    auto response = problem(426, "agents upgrade to a WebSocket here");
+    response.headers.set("Upgrade", "websocket");
+    co_return response;
+}
+
+Result<HttpResponse> agent_join(db::Connection& c, const Request& request) {
+    PERFRIG_TRY(const auto body, json_body(request));
+    JsonReader in(body, "the request body");
+    const auto name = in.string("machine");
+    PERFRIG_CHECK(in.finish());
+    PERFRIG_TRY(auto transaction, db::Transaction::begin(c));
+    PERFRIG_TRY(const auto machine, db::machines::enrol(c, name, Json::object()));
+    const auto token = random_hex(32);
+    // One machine has one agent: a copy of an older token ends here.
+    PERFRIG_CHECK(db::tokens::revoke_of_machine(c, machine.id));
+    PERFRIG_CHECK(db::tokens::create(c, sha256_hex(token), model::TokenKind::agent, "agent of " + name, machine.id));
+    PERFRIG_CHECK(db::events::add(c, actor(request), "machine/" + name, "joined"));
+    PERFRIG_CHECK(transaction.commit());
+    auto response = json_answer({{"machine", name}, {"token", token}}, 201);
+    response.headers.set("Cache-Control", "no-store");
+    return response;
+}
+
+Result<HttpResponse> put_artifact(db::Connection& c, const Request& request) {
+    PERFRIG_CHECK(only_query(request, {"offset"}));
+    PERFRIG_TRY(const auto offset, query_integer(request, "offset", 0, 0, INT64_MAX));
+    PERFRIG_TRY(const auto artifact, own_artifact(c, request));
+    if (artifact.complete) return stored(artifact, 204);
+    if (request.http.body.size() > static_cast<std::size_t>(db::artifacts::most_part_bytes))
+        return problem(413, "a part has at most 1 MiB");
+    PERFRIG_TRY(const auto after, db::artifacts::append(c, artifact.id, offset, request.http.body));
+    return stored(after, 204);
+}
+
+Result<HttpResponse> head_artifact(db::Connection& c, const Request& request) {
+    PERFRIG_TRY(const auto artifact, own_artifact(c, request));
+    return stored(artifact, 200);
+}
+
+} // namespace perfrig::api

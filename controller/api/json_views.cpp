@@ -1,0 +1,282 @@
+#include "controller/api/json_views.hpp"
+
+#include "common/base/clock.hpp"
+
+#include <algorithm>
+
+namespace perfrig::api {
+
+namespace {
+
+std::string name_of(const std::map<model::Id, std::string>& machines, model::Id machine) {
+    const auto at = machines.find(machine);
+    return at == machines.end() ? "" : at->second;
+}
+
+} // namespace
+
+Json time_json(std::int64_t utc_ns) { return to_rfc3339(utc_ns); }
+Json time_json(const std::optional<std::int64_t>& utc_ns) { return utc_ns ? Json(to_rfc3339(*utc_ns)) : Json(); }
+Json id_or_null(model::Id id) { return id == 0 ? Json() : Json(id); }
+Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+Json to_json(const model::Run& run) {
+    return {{"id", run.id},
+            {"submission", run.submission_id},
+            {"experiment", run.experiment},
+            {"block", run.block_id},
+            {"cell_key", cell_key(run.levels)},
+            {"levels", run.levels},
+            {"position", run.position},
+            {"replicate", run.replicate},
+            {"attempt", run.attempt},
+            {"retry_of", id_or_null(run.retry_of)},
+            {"state", model::to_string(run.state)},
+            {"reason", run.reason},
+            {"verdict", model::to_string(run.verdict)},
+            {"machine", text_or_null(run.machine_name)},
+            {"deadline", time_json(run.deadline_utc_ns)},
+            {"started_at", time_json(run.started_utc_ns)},
+            {"ended_at", time_json(run.ended_utc_ns)}};
+}
+
+Json to_json(const model::Metric& metric) {
+    return {{"name", metric.name},
+            {"labels", metric.labels},
+            {"unit", metric.unit},
+            {"value", or_null(metric.value)},
+            {"window_start_ns", or_null(metric.window_start_ns)},
+            {"window_end_ns", or_null(metric.window_end_ns)},
+            {"source", metric.source},
+            {"status", metric.status}};
+}
+
+Json to_json(const model::SeriesInfo& series, const std::map<model::Id, std::string>& machines) {
+    return {{"id", series.id},         {"machine", name_of(machines, series.machine_id)},
+            {"name", series.name},     {"unit", series.unit},
+            {"labels", series.labels}, {"kind", series.counter ? "counter" : "gauge"}};
+}
+
+Json to_json(const model::Finding& finding, const std::map<model::Id, std::string>& machines) {
+    return {{"check", finding.check_name},
+            {"version", finding.version},
+            {"severity", model::to_string(finding.severity)},
+            {"subject", finding.subject},
+            {"message", finding.message},
+            {"machine", text_or_null(name_of(machines, finding.machine_id))},
+            {"evidence", finding.evidence}};
+}
+
+Json to_json(const model::Artifact& artifact, const std::map<model::Id, std::string>& machines) {
+    return {{"id", artifact.id},
+            {"machine", name_of(machines, artifact.machine_id)},
+            {"name", artifact.name},
+            {"sha256", artifact.sha256},
+            {"size_bytes", artifact.size_bytes},
+            {"stored_bytes", artifact.stored_bytes},
+            {"complete", artifact.complete}};
+}
+
+Json to_json(const model::Phase& phase, const std::map<model::Id, std::string>& machines) {
+    const auto utc = [&](std::int64_t ns) { return time_json(phase.utc_anchor_ns + (ns - phase.anchor_ns)); };
+    return {{"machine", name_of(machines, phase.machine_id)},
+            {"ordinal", phase.ordinal},
+            {"name", phase.name},
+            {"start_ns", phase.start_ns},
+            {"end_ns", or_null(phase.end_ns)},
+            {"start_utc", utc(phase.start_ns)},
+            {"end_utc", phase.end_ns ? utc(*phase.end_ns) : Json()},
+            {"anchor_error_ns", phase.anchor_error_ns}};
+}
+
+Json to_json(const model::Process& process, const std::map<model::Id, std::string>& machines) {
+    return {{"machine", name_of(machines, process.machine_id)},
+            {"ordinal", process.ordinal},
+            {"role", process.role},
+            {"name", process.name},
+            {"phase", process.phase},
+            {"pid", process.pid},
+            {"granted_cpus", process.granted_cpus},
+            {"observed_cpus", process.observed_cpus},
+            {"observed_nodes", process.observed_nodes},
+            {"speculation", process.speculation},
+            {"cgroup", process.cgroup},
+            {"started_ns", process.started_ns},
+            {"ended_ns", or_null(process.ended_ns)},
+            {"exit", process.exit}};
+}
+
+Json to_json(const model::Token& token) {
+    return {{"hash", token.hash},
+            {"kind", model::to_string(token.kind)},
+            {"label", token.label},
+            {"machine", text_or_null(token.machine_name)},
+            {"created_at", time_json(token.created_utc_ns)},
+            {"revoked_at", time_json(token.revoked_utc_ns)}};
+}
+
+Json to_json(const model::Event& event) {
+    return {{"id", event.id},       {"at", time_json(event.at_utc_ns)},
+            {"actor", event.actor}, {"subject", event.subject},
+            {"what", event.what},   {"detail", event.detail}};
+}
+
+Json to_json(const model::Machine& machine) {
+    return {{"name", machine.name},
+            {"labels", machine.labels},
+            {"state", model::to_string(machine.state)},
+            {"state_reason", machine.state_reason},
+            {"boot_id", machine.boot_id},
+            {"agent_epoch", machine.agent_epoch},
+            {"agent_version", machine.agent_version},
+            {"metrics_url", machine.metrics_url},
+            {"clock_offset_ns", or_null(machine.clock_offset_ns)},
+            {"clock_offset_error_ns", or_null(machine.clock_offset_error_ns)},
+            {"last_seen", time_json(machine.last_seen_utc_ns)}};
+}
+
+Json to_json(const Experiment& experiment, const Plan& plan) {
+    constexpr std::size_t most_shown = 10'000;
+    Json factors = Json::array(), cells = Json::array(), blocks = Json::array();
+    for (const auto& factor : experiment.factors) factors.push_back(factor.name);
+    for (std::size_t i = 0; i < std::min(plan.cells.size(), most_shown); ++i)
+        cells.push_back({{"cell_key", plan.cells[i].key}, {"levels", plan.cells[i].levels}});
+    for (const auto& block : plan.blocks) {
+        Json kernel_args = Json::object(), runs = Json::array();
+        for (const auto& [name, value] : block.kernel_args) kernel_args[name] = or_null(value);
+        for (std::size_t i = block.first_run; i < std::min<std::size_t>(block.first_run + block.run_count, most_shown);
+             ++i)
+            runs.push_back({{"cell", plan.runs[i].cell}, {"replicate", plan.runs[i].replicate}});
+        blocks.push_back({{"kernel_args", kernel_args}, {"run_count", block.run_count}, {"runs", runs}});
+    }
+    return {{"experiment", experiment.name},
+            {"factors", factors},
+            {"order", to_string(experiment.order)},
+            {"seed", plan.seed},
+            {"cell_count", plan.cells.size()},
+            {"run_count", plan.runs.size()},
+            {"roles_needed", roles_needed(experiment)},
+            {"expected_seconds", plan.expected_seconds},
+            {"overhead_seconds", plan.overhead_seconds},
+            {"expected_is_lower_bound", plan.expected_is_lower_bound},
+            {"needs_confirmation", plan.needs_confirmation},
+            {"cells", cells},
+            {"blocks", blocks}};
+}
+
+Json to_json(const analysis::ResultsTable& table) {
+    Json columns = Json::array(), rows = Json::array();
+    for (const auto& column : table.columns)
+        columns.push_back({{"key", column.key},
+                           {"title", column.title},
+                           {"unit", column.unit},
+                           {"metric", column.metric},
+                           {"labels", column.labels},
+                           {"main", column.main}});
+    for (const auto& row : table.rows) {
+        Json replicates = Json::array(), values = Json::object();
+        for (const auto& one : row.replicates)
+            replicates.push_back({{"run", one.run},
+                                  {"replicate", one.replicate},
+                                  {"attempt", one.attempt},
+                                  {"state", model::to_string(one.state)},
+                                  {"verdict", model::to_string(one.verdict)},
+                                  {"reason", one.reason},
+                                  {"findings", one.findings}});
+        for (const auto& [key, summary] : row.values) {
+            Json list = Json::array();
+            for (const auto& value : summary.values)
+                list.push_back({{"run", value.run}, {"replicate", value.replicate}, {"value", value.value}});
+            values[key] = {{"median", or_null(summary.median)}, {"values", list}};
+        }
+        rows.push_back({{"cell_key", row.cell.cell_key},
+                        {"levels", row.cell.levels},
+                        {"n", row.n},
+                        {"voided", row.voided},
+                        {"failed", row.failed},
+                        {"refused", row.refused},
+                        {"open", row.open},
+                        {"replicates", replicates},
+                        {"values", values}});
+    }
+    return {{"columns", columns}, {"rows", rows}};
+}
+
+Json to_json(const model::Submission& submission) {
+    const auto planned = [&](const char* key) {
+        return submission.plan.is_object() ? submission.plan.value(key, Json()) : Json();
+    };
+    return {{"id", submission.id},
+            {"experiment", submission.experiment},
+            {"state", model::to_string(submission.state)},
+            {"reason", submission.reason},
+            {"priority", submission.priority},
+            {"source", submission.source},
+            {"seed", submission.seed},
+            {"definition_sha", submission.definition_sha},
+            {"machine_name", or_null(submission.machine_name)},
+            {"machine_labels", submission.machine_labels},
+            {"cancel_requested", submission.cancel_requested},
+            {"created_at", time_json(submission.created_utc_ns)},
+            {"ended_at", time_json(submission.ended_utc_ns)},
+            {"cell_count", planned("cell_count")},
+            {"run_count", planned("run_count")},
+            {"expected_seconds", planned("expected_seconds")}};
+}
+
+Json to_json(const model::Submission& submission, const SubmissionParts& parts, std::int64_t now_utc_ns) {
+    Json json = to_json(submission);
+    // Of each replicate the last attempt counts.
+    std::map<std::pair<int, int>, const model::Run*> last;
+    std::map<model::Id, std::string> machine_of_block;
+    for (const auto& run : parts.runs) {
+        auto& place = last[{run.cell_ordinal, run.replicate}];
+        if (!place || place->attempt < run.attempt) place = &run;
+        if (!run.machine_name.empty()) machine_of_block[run.block_id] = run.machine_name;
+    }
+    std::map<std::string, std::int64_t> by_state, by_verdict;
+    std::vector<const model::Run*> current;
+    std::int64_t ended = 0;
+    for (const auto& [place, run] : last) {
+        ++by_state[std::string(model::to_string(run->state))];
+        if (model::is_end(run->state)) {
+            ++ended;
+            ++by_verdict[std::string(model::to_string(run->verdict))];
+        } else if (run->state != model::RunState::planned) {
+            current.push_back(run);
+        }
+    }
+    // Those that are under way first, then those that wait for their turn.
+    std::sort(current.begin(), current.end(), [](const model::Run* a, const model::Run* b) {
+        const auto rank = [](const model::Run* run) {
+            return std::tuple(run->state == model::RunState::assigned, run->block_id, run->position, run->attempt);
+        };
+        return rank(a) < rank(b);
+    });
+    Json current_runs = Json::array(), blocks = Json::array();
+    for (std::size_t i = 0; i < std::min<std::size_t>(current.size(), 100); ++i)
+        current_runs.push_back(to_json(*current[i]));
+    for (const auto& block : parts.blocks)
+        blocks.push_back(
+            {{"id", block.id},
+             {"ordinal", block.ordinal},
+             {"state", model::to_string(block.state)},
+             {"reason", block.reason},
+             {"machine", machine_of_block.contains(block.id) ? Json(machine_of_block[block.id]) : Json()}});
+    json["cell_count"] = parts.cells;
+    json["run_count"] = last.size();
+    json["run_counts"] = by_state;
+    json["verdict_counts"] = by_verdict;
+    json["blocks"] = blocks;
+    json["current_runs"] = current_runs;
+    json["expected_end"] = nullptr;
+    const auto& whole = json["expected_seconds"];
+    if (submission.state == model::SubmissionState::running && whole.is_number() && !last.empty()) {
+        const double left = whole.get<double>() * static_cast<double>(static_cast<std::int64_t>(last.size()) - ended) /
+                            static_cast<double>(last.size());
+        json["expected_end"] = time_json(now_utc_ns + static_cast<std::int64_t>(left * 1e9));
+    }
+    return json;
+}
+
+} // namespace perfrig::api
