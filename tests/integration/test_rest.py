@@ -130,7 +130,7 @@ perfrig: 1
 name: test/many
 factors: {a: [%s], b: [%s]}
 tools:
-  t: {tool: command, role: load, command: "echo value ${a}${b}", metrics: [{name: value, unit: count, pattern: "value (.*)"}]}
+  t: {tool: command, role: load, command: "echo value ${a}.${b}", metrics: [{name: value, unit: count, pattern: "value (.*)"}]}
 phases: {measure: 1s}
 """ % (", ".join(map(str, range(100))), ", ".join(map(str, range(100))))
     refused = controller_rig.call("POST", "/api/v1/submissions", text)

@@ -46,8 +46,11 @@ class Postgres:
         return connection
 
     def create_database(self, name):
-        with self.connect() as connection, connection.cursor() as cursor:
-            cursor.execute(f'create database "{name}"')
+        connection = self.connect()  # not "with": that begins a transaction, in which no database can be created
+        try:
+            connection.cursor().execute(f'create database "{name}"')
+        finally:
+            connection.close()
         return self.dsn.replace("dbname=postgres", f"dbname={name}")
 
     def close(self):
