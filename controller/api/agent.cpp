@@ -30,6 +30,17 @@ Result<model::Artifact> own_artifact(db::Connection& c, const Request& request) 
     return db::artifacts::find(c, id, request.caller.machine_id, request.parameters.at("name"));
 }
 
+Result<HttpResponse> put_in_store(db::Connection& c, const Request& request) {
+    PERFRIG_CHECK(only_query(request, {"offset"}));
+    PERFRIG_TRY(const auto offset, query_integer(request, "offset", 0, 0, INT64_MAX));
+    PERFRIG_TRY(const auto artifact, own_artifact(c, request));
+    if (artifact.complete) return stored(artifact, 204);
+    if (request.http.body.size() > static_cast<std::size_t>(db::artifacts::most_part_bytes))
+        return problem(413, "a part has at most 1 MiB");
+    PERFRIG_TRY(const auto after, db::artifacts::append(c, artifact.id, offset, request.http.body));
+    return stored(after, 204);
+}
+
 } // namespace
 
 Async agent_link(Services&, Shared) {
@@ -56,15 +67,13 @@ Result<HttpResponse> agent_join(db::Connection& c, const Request& request) {
     return response;
 }
 
-Result<HttpResponse> put_artifact(db::Connection& c, const Request& request) {
-    PERFRIG_CHECK(only_query(request, {"offset"}));
-    PERFRIG_TRY(const auto offset, query_integer(request, "offset", 0, 0, INT64_MAX));
-    PERFRIG_TRY(const auto artifact, own_artifact(c, request));
-    if (artifact.complete) return stored(artifact, 204);
-    if (request.http.body.size() > static_cast<std::size_t>(db::artifacts::most_part_bytes))
-        return problem(413, "a part has at most 1 MiB");
-    PERFRIG_TRY(const auto after, db::artifacts::append(c, artifact.id, offset, request.http.body));
-    return stored(after, 204);
+Async put_artifact(Services& services, Shared request) {
+    auto work = [request](db::Connection& c) { return put_in_store(c, *request); };
+    auto response = co_await in_store(services, work);
+    if (!response) co_return answer_for(response.error(), *request);
+    // A block may wait for it.
+    if (response->headers.value_or("Artifact-Complete", "") == "true") services.agents.scheduler.nudge();
+    co_return std::move(*response);
 }
 
 Result<HttpResponse> head_artifact(db::Connection& c, const Request& request) {

@@ -1,5 +1,6 @@
 // Who a token belongs to, remembered for a few seconds so that not every request asks the database. A token that is
-// revoked is taken for that long at most. Only hashes are kept. One executor.
+// revoked is taken for that long at most, but a known one is taken on while the database can't be asked. Only hashes
+// are kept. One executor.
 #pragma once
 
 #include "common/net/blocking_pool.hpp"

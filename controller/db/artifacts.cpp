@@ -110,6 +110,13 @@ Result<std::vector<model::Artifact>> of_run(Connection& c, model::Id run) {
     return select(c, "where a.run_id = $1 order by a.name, a.machine_id", {run});
 }
 
+Result<std::int64_t> incomplete_of_block(Connection& c, model::Id block) {
+    PERFRIG_TRY(const Rows rows, c.exec("select count(*) from artifact a join run r on r.id = a.run_id "
+                                        "where r.block_id = $1 and not a.complete",
+                                        {block}));
+    return rows.integer(0, 0);
+}
+
 Result<model::Artifact> append(Connection& c, model::Id id, std::int64_t offset, std::string_view bytes) {
     PERFRIG_TRY(Transaction transaction, Transaction::begin(c));
     PERFRIG_CHECK(c.exec("select from artifact where id = $1 for update", {id}));

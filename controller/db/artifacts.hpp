@@ -20,6 +20,8 @@ Result<model::Artifact> offer(Connection& c, model::Id run, model::Id machine, s
 Result<model::Artifact> find(Connection& c, model::Id run, model::Id machine, std::string_view name); // not_found
 Result<model::Artifact> find_by_id(Connection& c, model::Id artifact);                                // not_found
 Result<std::vector<model::Artifact>> of_run(Connection& c, model::Id run);
+// How many artifacts of a block's runs were offered and have not arrived whole.
+Result<std::int64_t> incomplete_of_block(Connection& c, model::Id block);
 
 // Appends bytes at `offset` (which must be stored_bytes; bytes that are stored already are ignored; a gap is a conflict
 // whose text names the offset to go on from). At most 1 MiB. With the last byte the hash is checked: a wrong one drops

@@ -157,12 +157,14 @@ Result<model::SubmissionState> finish_if_done(Connection& c, model::Id submissio
                        "(select count(*) from block where submission_id = $1 "
                        "and state in ('pending', 'granted', 'active', 'releasing')) + "
                        "(select count(*) from last where state = 'interrupted' and attempt < 3 and not $2), "
-                       "(select count(*) from last where state in ('failed', 'interrupted', 'cancelled'))",
+                       "(select count(*) from last where state in ('failed', 'interrupted', 'cancelled')), "
+                       "(select count(*) from last where state = 'completed')",
                        {submission, cancelled}));
     if (left.integer(0, 0) > 0) return before;
-    const model::SubmissionState after = cancelled                ? model::SubmissionState::cancelled
-                                         : left.integer(0, 1) > 0 ? model::SubmissionState::failed
-                                                                  : model::SubmissionState::completed;
+    const model::SubmissionState after = cancelled                 ? model::SubmissionState::cancelled
+                                         : left.integer(0, 1) > 0  ? model::SubmissionState::failed
+                                         : left.integer(0, 2) == 0 ? model::SubmissionState::failed // all refused
+                                                                   : model::SubmissionState::completed;
     PERFRIG_CHECK(
         c.exec("update submission set state = $2, ended_at = now() where id = $1", {submission, to_string(after)}));
     PERFRIG_CHECK(events::add(c, "controller", subject(submission), "ended", {{"state", to_string(after)}}));

@@ -44,8 +44,8 @@ Result<model::Submission> request_cancel(Connection& c, model::Id submission, st
                                          std::string_view actor);
 
 // Ends the submission where every run has ended and is sealed, and no block is in hand: cancelled where that was asked
-// for, failed where the last attempt of any replicate failed or was interrupted, else completed (refused runs do not
-// fail it: a machine may refuse a cell). Returns the state after.
+// for, failed where the last attempt of any replicate failed or was interrupted, or where all were refused, else
+// completed (some refused runs do not fail it: a machine may refuse a cell). Returns the state after.
 Result<model::SubmissionState> finish_if_done(Connection& c, model::Id submission);
 Result<std::vector<model::Id>> open(Connection& c); // queued or running
 

@@ -9,6 +9,7 @@ BlockStep decide_block(const BlockView& view) {
         return BlockStep::none;
     }
     if (view.told_to_end) return BlockStep::none;
+    if (view.missing_artifacts > 0 && view.all_ended_for < artifact_patience) return BlockStep::none;
     return view.worked || view.all_ended_for >= worked_patience ? BlockStep::end_block : BlockStep::none;
 }
 

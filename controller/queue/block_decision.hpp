@@ -13,14 +13,19 @@ namespace perfrig::queue {
 // the agent ends what it still runs when it is told to.
 constexpr Milliseconds worked_patience{120'000};
 
+// And how long the block waits for artifacts that were offered and have not arrived. They come later if need be: an
+// agent keeps them until the controller has them.
+constexpr Milliseconds artifact_patience{60'000};
+
 struct BlockView {
     model::LeaseState lease = model::LeaseState::active;
-    std::int64_t open_runs = 0;    // of the block, in the database: retries that were made are among them
-    bool worked = false;           // the agent said that it has nothing left to do and to send
-    bool cancel_requested = false; // of the submission
-    bool told_to_cancel = false;   // within this session
-    bool told_to_end = false;      // within this session
-    Milliseconds all_ended_for{0}; // since the last run ended; counts where open_runs is 0
+    std::int64_t open_runs = 0;         // of the block, in the database: retries that were made are among them
+    std::int64_t missing_artifacts = 0; // offered by its runs, and not here yet
+    bool worked = false;                // the agent said that it has nothing left to do and to send
+    bool cancel_requested = false;      // of the submission
+    bool told_to_cancel = false;        // within this session
+    bool told_to_end = false;           // within this session
+    Milliseconds all_ended_for{0};      // since the last run ended; counts where open_runs is 0
 };
 
 enum class BlockStep {

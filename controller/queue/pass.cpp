@@ -1,5 +1,6 @@
 #include "controller/queue/pass.hpp"
 
+#include "controller/db/artifacts.hpp"
 #include "controller/db/machines.hpp"
 #include "controller/db/queue.hpp"
 #include "controller/db/runs.hpp"
@@ -142,6 +143,7 @@ class Pass {
             view.told_to_end = said.end;
             if (progress.open == 0) {
                 PERFRIG_TRY(view.all_ended_for, ended_for(c, lease.block_id));
+                PERFRIG_TRY(view.missing_artifacts, db::artifacts::incomplete_of_block(c, lease.block_id));
             }
             step = decide_block(view);
             if (*step == BlockStep::cancel_runs)

@@ -122,6 +122,15 @@ TEST_CASE("a block ends when its agent has nothing left and every run has ended,
     CHECK(decide_block(view) == BlockStep::none);
 }
 
+TEST_CASE("a block waits for the artifacts of its runs, but not for ever") {
+    BlockView view;
+    view.worked = true;
+    view.missing_artifacts = 1;
+    CHECK(decide_block(view) == BlockStep::none);
+    view.all_ended_for = artifact_patience;
+    CHECK(decide_block(view) == BlockStep::end_block);
+}
+
 TEST_CASE("a cancelled submission's runs are ended at the agent, which is told once a session") {
     BlockView view;
     view.open_runs = 3;
