@@ -12,6 +12,7 @@ namespace {
 constexpr std::uint64_t most_seed = (1ULL << 53) - 1; // exact in JSON
 constexpr int most_factors = 32;
 constexpr std::size_t longest_level = 4096;
+constexpr std::size_t most_faults_told = 500;
 
 bool only(std::string_view text, std::string_view allowed) {
     return text.find_first_not_of(allowed) == std::string_view::npos;
@@ -187,7 +188,7 @@ Experiment read_head(YamlReader& in, std::vector<std::string>& ports, std::vecto
     return out;
 }
 
-void check_size(YamlReader& in, const Experiment& experiment, std::vector<Fault>& faults) {
+void check_size(YamlReader& in, const Experiment& experiment) {
     const Limits limits;
     const std::uint64_t cells = Combinations(experiment.factors, every_index(experiment.factors)).size();
     const std::string count = cells == UINT64_MAX ? "too many to count" : std::to_string(cells);
@@ -198,7 +199,6 @@ void check_size(YamlReader& in, const Experiment& experiment, std::vector<Fault>
                     count + " cells in " + std::to_string(experiment.replicates) + " replicates are too many runs",
                     "at most " + std::to_string(limits.most_runs));
     }
-    (void)faults;
 }
 
 // The keys and the values of {secret: TEXT} in every environment: for hiding them in the definition.
@@ -256,21 +256,30 @@ ParseOutcome parse_experiment(std::string_view text, const std::vector<std::stri
         YamlReader in(*tree, "", faults);
         std::vector<std::string> ports;
         Experiment experiment = read_head(in, ports, faults);
-        check_size(in, experiment, faults);
+        check_size(in, experiment);
         check_references(*tree, experiment.factors, ports, faults);
         check_sections(*tree, experiment.factors, faults);
         if (faults.empty()) check_distinct(*tree, experiment.factors, faults);
+        const std::string written = to_yaml(*tree);
+        if (!overrides.empty() && written.size() > YamlLimits().most_bytes)
+            faults.push_back(
+                {0, 0, {}, "with the overrides written in, the file has more than 1 MiB", "make it smaller"});
         if (faults.empty()) {
             std::set<std::string> secrets;
             collect_secrets(*tree, false, secrets);
             experiment.secrets.assign(secrets.begin(), secrets.end());
-            experiment.definition = overrides.empty() ? std::string(text) : to_yaml(*tree);
-            experiment.definition_sha256 = sha256_hex(redact(to_yaml(*tree), experiment.secrets));
+            experiment.definition = overrides.empty() ? std::string(text) : written;
+            experiment.definition_sha256 = sha256_hex(redact(written, experiment.secrets));
             experiment.tree = tree;
             out.experiment = std::move(experiment);
         }
     }
     faults = in_order(std::move(faults));
+    if (faults.size() > most_faults_told) {
+        const std::string rest = std::to_string(faults.size() - most_faults_told);
+        faults.resize(most_faults_told);
+        faults.push_back({0, 0, {}, "and " + rest + " more faults", "mend these first"});
+    }
     return out;
 }
 

@@ -270,6 +270,14 @@ TEST_CASE("what is no experiment at all is said in one fault") {
     CHECK(parse_experiment(std::string(10 << 20, 'a')).faults.size() == 1);
 }
 
+TEST_CASE("a file with thousands of faults is told the first five hundred and how many more there are") {
+    std::string text = "perfrig: 1\nname: a\ntools: {p: {tool: perf-sched-pipe, role: app}}\n";
+    for (int i = 0; i < 3000; ++i) text += "key" + std::to_string(i) + ": 1\n";
+    const ParseOutcome out = parse_experiment(text);
+    REQUIRE(out.faults.size() == 501);
+    CHECK(out.faults.back().message == "and 2500 more faults");
+}
+
 TEST_CASE("a thousand million cells are refused at once") {
     std::vector<std::pair<std::string, std::vector<std::string>>> factors;
     std::vector<std::string> levels;
