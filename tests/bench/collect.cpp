@@ -1,7 +1,8 @@
 // What does one reading of one thread cost? Our thread collector against `pidstat -u -w -t -p PID 1` on the same
-// process, interleaved, each in a process of its own whose CPU time wait4 reports. Both do all that they do in
-// earnest: ours follows the process tree, finds new threads, reads what changed, encodes the tick as it goes to the
-// spool and writes it to a file; pidstat writes its text to a file, as one that keeps its numbers does.
+// process, interleaved, each in a process of its own whose CPU clock is read from outside, over a window that holds the
+// same number of readings and no start-up of either. Both do all that they do in earnest: ours follows the process
+// tree, finds new threads, reads what changed, encodes the tick as it goes to the spool and writes it to a file;
+// pidstat writes its text to a file.
 //   bench_collect [PAIRS [SECONDS]]
 #include "agent/collectors/threads.hpp"
 #include "common/protocol/sample_frame.hpp"
@@ -10,12 +11,13 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <pthread.h>
 #include <string>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -80,10 +82,15 @@ int be_the_reader(pid_t subject, int readings) {
     return 0;
 }
 
-// Runs a program to its end and returns the CPU seconds that it used; a negative number where it failed.
-double cpu_seconds_of(const std::vector<std::string>& command) {
+double seconds_of(const timespec& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) / 1e9; }
+
+// Runs a program that reads at 0, 1, 2 ... s, and gives the CPU seconds (user and system) that it used from 1.5 s to
+// `seconds` + 1.5 s: the cost of `seconds` readings. Then ends it. A negative number where it wasn't there for so long.
+double cpu_seconds_of(const std::vector<std::string>& command, int seconds) {
+    const auto start = std::chrono::steady_clock::now();
     const pid_t pid = ::fork();
     if (pid == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         std::FILE* output = std::tmpfile();
         if (output == nullptr || ::dup2(::fileno(output), 1) < 0) ::_exit(126);
         std::vector<char*> argv;
@@ -92,11 +99,15 @@ double cpu_seconds_of(const std::vector<std::string>& command) {
         ::execvp(argv[0], argv.data());
         ::_exit(127);
     }
-    int status = 0;
-    rusage use{};
-    if (::wait4(pid, &status, 0, &use) != pid || status != 0) return -1;
-    return static_cast<double>(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
-           static_cast<double>(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
+    clockid_t clock{};
+    timespec before{}, after{};
+    std::this_thread::sleep_until(start + 1500ms);
+    bool good = ::clock_getcpuclockid(pid, &clock) == 0 && ::clock_gettime(clock, &before) == 0;
+    std::this_thread::sleep_until(start + 1500ms + std::chrono::seconds(seconds));
+    good = good && ::clock_gettime(clock, &after) == 0 && ::waitpid(pid, nullptr, WNOHANG) == 0;
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    return good ? seconds_of(after) - seconds_of(before) : -1;
 }
 
 double median(std::vector<double> values) {
@@ -114,23 +125,23 @@ int compare(const std::string& self, int pairs, int seconds) {
     if (::read(ready[0], &byte, 1) != 1) return 1;
 
     constexpr int threads = 1 + sleeping_threads + running_threads;
-    const double samples = static_cast<double>(threads) * (seconds + 1); // pidstat reads once before its first interval
+    const double samples = static_cast<double>(threads) * seconds;
+    const std::string count = std::to_string(seconds + 10); // more readings than are counted: both are ended from here
     std::printf("# one process of %d threads, %d of which run for some 50 us in each second\n", threads,
                 running_threads);
-    std::printf("# %d interleaved pairs: our reader, %d readings a second apart, then `pidstat -u -w -t -p PID 1 %d` "
-                "to /dev/null,\n",
-                pairs, seconds + 1, seconds);
-    std::printf(
-        "# each a program of its own that writes to a file; CPU time (user and system, start-up included) from wait4; "
-        "CPU "
-        "seconds\n"
-        "# per thread-sample = CPU time / (threads x readings); the figure is the median of the pairs' ratios\n");
+    std::printf("# %d interleaved pairs: our reader, then `pidstat -u -w -t -p PID 1`, each a program of its own that "
+                "writes to a\n"
+                "# file; its CPU clock (user and system) over %d readings a second apart, start-up and first reading "
+                "excluded;\n"
+                "# CPU seconds per thread-sample = CPU time / (threads x readings); the figure is the median of the "
+                "pairs' ratios\n",
+                pairs, seconds);
     std::vector<double> ratios, ours_all, pidstat_all;
     bool good = true;
     for (int i = 0; good && i < pairs; ++i) {
-        const double ours = cpu_seconds_of({self, "--read", std::to_string(subject), std::to_string(seconds + 1)});
-        const double theirs =
-            cpu_seconds_of({"pidstat", "-u", "-w", "-t", "-p", std::to_string(subject), "1", std::to_string(seconds)});
+        const std::string pid = std::to_string(subject);
+        const double ours = cpu_seconds_of({self, "--read", pid, count}, seconds);
+        const double theirs = cpu_seconds_of({"pidstat", "-u", "-w", "-t", "-p", pid, "1", count}, seconds);
         good = ours > 0 && theirs > 0;
         if (!good) break;
         std::printf("# pair %d: ours %.2f us, pidstat %.2f us per thread-sample\n", i + 1, ours / samples * 1e6,
@@ -158,7 +169,7 @@ int main(int argc, char** argv) {
     const std::vector<std::string> args(argv + 1, argv + argc);
     if (args.size() == 3 && args[0] == "--read")
         return be_the_reader(std::atoi(args[1].c_str()), std::atoi(args[2].c_str()));
-    const int pairs = args.empty() ? 3 : std::max(1, std::atoi(args[0].c_str()));
-    const int seconds = args.size() < 2 ? 20 : std::max(1, std::atoi(args[1].c_str()));
+    const int pairs = args.empty() ? 5 : std::max(1, std::atoi(args[0].c_str()));
+    const int seconds = args.size() < 2 ? 10 : std::max(1, std::atoi(args[1].c_str()));
     return compare(argv[0], pairs, seconds);
 }
