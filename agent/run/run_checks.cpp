@@ -37,6 +37,8 @@ RunStep<CheckedRun> check_roles(const RunMachine& machine, const ResolvedRun& ru
                            own->second.text());
         grants[role] = std::move(*cpus);
     }
+    // The agent and its collectors keep to the monitor's CPUs in every run, so that role is always there.
+    if (const CpuList monitor = machine.monitor_cpus(); !monitor.empty()) grants.emplace("monitor", monitor);
     auto topology = read_topology(machine.tree);
     if (!topology) return refused(topology.error().text());
     const auto faults = check_placement(grants, machine.profile.share, *topology);

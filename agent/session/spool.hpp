@@ -66,7 +66,7 @@ class Spool final : public EventSink {
     std::int64_t epoch() const { return epoch_; }
 
     // The next records behind `after`, oldest epoch first, at most `most_bytes` of them (but at least one); nothing:
-    // all was read.
+    // all was read. Sequence numbers rise by one: what is lost on disk has a stand-in that says so.
     Result<std::optional<SpoolChunk>> read_after(SpoolPosition after, std::size_t most_bytes);
     // The controller has everything of the epoch up to `seq`: segments that it covers are deleted.
     void acknowledge(SpoolPosition upto);

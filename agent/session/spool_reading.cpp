@@ -2,6 +2,7 @@
 #include "agent/session/spool.hpp"
 
 #include "common/base/clock.hpp"
+#include "common/protocol/run_event.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -28,9 +29,17 @@ Result<std::string> read_range(const std::string& path, std::uint64_t offset, st
     return bytes;
 }
 
-// The length of the record at the front, without looking into it.
-std::string_view next_record(std::string_view bytes, std::size_t size_before, std::string_view after) {
-    return bytes.substr(0, size_before - after.size());
+// Stands in for a record that is lost for good, so that the stream has no gap: the controller takes sequence numbers
+// one by one. It voids the run that the record was about, as far as that can be told.
+std::string stand_in(std::int64_t epoch, std::uint64_t seq, std::int64_t run) {
+    protocol::SpoolRecord record{protocol::RecordKind::run_event, seq, R"({"event":"record_lost"})"};
+    if (run != 0)
+        record.payload = protocol::encode(
+            protocol::RunEvent{run, 0, 0,
+                               protocol::Found{"spool", "void", "spool",
+                                               "record " + std::to_string(seq) + " of the agent's start " +
+                                                   std::to_string(epoch) + " was damaged on its disk and is lost"}});
+    return protocol::encode_record(record);
 }
 
 } // namespace
@@ -39,7 +48,9 @@ Result<std::optional<SpoolChunk>> Spool::read_after(SpoolPosition after, std::si
     const std::lock_guard lock(mutex_);
     for (const auto& [epoch, segments] : segments_) {
         if (epoch < after.epoch) continue;
-        const std::uint64_t seq = epoch == after.epoch ? after.seq : 0;
+        const auto known = acknowledged_.find(epoch);
+        const std::uint64_t seq =
+            std::max(epoch == after.epoch ? after.seq : 0, known == acknowledged_.end() ? 0 : known->second);
         for (const Segment& segment : segments) {
             if (segment.last_seq <= seq || segment.bytes == 0) continue;
             const bool goes_on = last_read_.path == segment.path && last_read_.seq == seq;
@@ -60,14 +71,25 @@ Result<std::optional<SpoolChunk>> Spool::read_after(SpoolPosition after, std::si
                     continue;
                 }
                 if (record->seq <= seq) continue;
-                const std::string_view raw = next_record(before, before.size(), left);
-                if (!chunk.records.empty() && chunk.records.size() + raw.size() > most_bytes) {
+                const std::string_view raw = before.substr(0, before.size() - left.size());
+                const auto fits = [&](std::size_t more) {
+                    return chunk.records.empty() || chunk.records.size() + more <= most_bytes;
+                };
+                bool full = false;
+                const auto put = [&](std::uint64_t number, std::string_view bytes_of) {
+                    full = !fits(bytes_of.size());
+                    if (full) return;
+                    if (chunk.records.empty()) chunk.first_seq = number;
+                    chunk.last_seq = last = number;
+                    chunk.records += bytes_of;
+                };
+                const std::int64_t run = record->seq > last + 1 ? run_of(*record) : 0;
+                while (!full && last + 1 < record->seq) put(last + 1, stand_in(epoch, last + 1, run));
+                if (!full) put(record->seq, raw);
+                if (full) {
                     left = before;
                     break;
                 }
-                if (chunk.records.empty()) chunk.first_seq = record->seq;
-                chunk.last_seq = last = record->seq;
-                chunk.records += raw;
             }
             if (chunk.records.empty()) { // the disk went bad under us: what is behind it still counts
                 if (unreadable_.insert(segment.path).second)

@@ -1,0 +1,64 @@
+#include "agent/setup/join.hpp"
+
+#include "common/base/file_tree.hpp"
+#include "common/net/http_client.hpp"
+#include "common/process/users.hpp"
+
+#include <filesystem>
+#include <unistd.h>
+
+namespace perfrig {
+
+namespace {
+constexpr Milliseconds answer_time{20'000};
+
+Result<void> give_to_user(const std::string& path, const std::string& user_name) {
+    if (::geteuid() != 0 || user_name.empty()) return {};
+    PERFRIG_TRY(const User user, find_user(FileTree(), user_name));
+    if (::chown(path.c_str(), user.uid, user.gid) != 0) return fail_errno(errno, "give to " + user_name, path);
+    return {};
+}
+} // namespace
+
+Result<Joined> join(const AgentConfig& config, const std::string& join_token) {
+    if (config.controller.empty())
+        return fail(ErrorKind::bad_input, "join", "", "no controller is named",
+                    "perfrig-agent join URL --token JOINTOKEN");
+    PERFRIG_TRY(const Url url, controller_url(config.controller));
+    HttpCall call;
+    call.method = "POST";
+    call.headers.add("Authorization", "Bearer " + join_token);
+    call.content_type = "application/json";
+    call.body = canonical_json(Json{{"machine", config.name}});
+    PERFRIG_TRY(const HttpResponse response,
+                http_request_blocking(url.with_target("/agent/v1/join"), std::move(call), Deadline::in(answer_time)));
+    if (response.status / 100 != 2) {
+        const auto problem = parse_json(response.body, "the answer");
+        const std::string detail = problem && problem->is_object()
+                                       ? JsonReader(*problem, "the answer").string_or("detail", "")
+                                       : std::string();
+        return fail(kind_of_status(response.status), "join", url.text(),
+                    "the controller answered " + std::to_string(response.status) + " " +
+                        (detail.empty() ? std::string(reason_phrase(response.status)) : detail),
+                    response.status == 401 || response.status == 403
+                        ? "ask for a join token: POST /api/v1/tokens with kind join"
+                        : "");
+    }
+    PERFRIG_TRY(const Json json, parse_json(response.body, "the answer of " + url.text()));
+    JsonReader in(json, "the answer of " + url.text());
+    Joined joined{in.string("machine"), config.token_file};
+    const std::string token = in.string("token");
+    PERFRIG_CHECK(in.finish());
+    const std::string folder = std::filesystem::path(config.token_file).parent_path();
+    if (!std::filesystem::exists(folder)) {
+        std::error_code error;
+        std::filesystem::create_directories(folder, error);
+        if (error) return fail(ErrorKind::unavailable, "make the folder", folder, error.message());
+        PERFRIG_CHECK(give_to_user(folder, config.user));
+    }
+    PERFRIG_CHECK(write_file_atomically(config.token_file, token + "\n", 0600));
+    PERFRIG_CHECK(give_to_user(config.token_file, config.user));
+    return joined;
+}
+
+} // namespace perfrig

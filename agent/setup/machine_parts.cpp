@@ -1,0 +1,72 @@
+#include "agent/setup/machine_parts.hpp"
+
+#include "agent/run/output_pump.hpp"
+#include "common/base/log.hpp"
+#include "common/process/users.hpp"
+
+#include <cerrno>
+#include <filesystem>
+#include <unistd.h>
+
+namespace perfrig {
+
+namespace {
+
+// Where root starts the agent, the state directory must belong to what the agent becomes.
+Result<void> hand_over(const std::string& folder, const std::string& user_name) {
+    if (::geteuid() != 0 || user_name.empty()) return {};
+    PERFRIG_TRY(const User user, find_user(FileTree(), user_name));
+    for (const std::string& path : {folder, folder + "/lock"})
+        if (::lchown(path.c_str(), user.uid, user.gid) != 0) return fail_errno(errno, "give to " + user_name, path);
+    return {};
+}
+
+Result<HelperFacts> wait_for_facts(HelperClient& helper) { return helper.facts(Deadline::in(Milliseconds(20'000))); }
+
+std::string summary_of(const HelperFacts& facts) {
+    return "kill: " + facts.kill + ", cpuset: " + facts.cpuset + (facts.privileged ? "" : ", without root");
+}
+
+} // namespace
+
+Result<std::unique_ptr<MachineParts>> MachineParts::make(const AgentConfig& config) {
+    PERFRIG_TRY(StateDir state, StateDir::lock(config.state_dir));
+    PERFRIG_CHECK(hand_over(config.state_dir, config.user));
+    HelperConfig helper_config;
+    helper_config.state_directory = config.state_dir;
+    helper_config.work_base = config.work_dir;
+    helper_config.agent_user = config.user;
+    helper_config.workload_user = config.workload_user;
+    PERFRIG_TRY(HelperClient helper, start_helper(helper_config)); // from here on we are the agent's user
+    // Every thread of ours keeps to the monitor's CPUs; the helper doesn't, it starts the workloads.
+    if (const auto monitor = config.profile.roles.find("monitor"); monitor != config.profile.roles.end())
+        if (!pin_this_thread(monitor->second))
+            log::warning("the agent can't keep to the monitor's CPUs " + monitor->second.text());
+    PERFRIG_TRY(HelperFacts facts, wait_for_facts(helper));
+    PERFRIG_TRY(const std::int64_t epoch, state.next_epoch());
+    PERFRIG_TRY(auto spool, Spool::open(state.file("spool"), epoch, config.spool));
+    for (const SpoolDamage& damage : spool->take_damage())
+        log::error("the spool of epoch " + std::to_string(damage.epoch) + " is damaged behind record " +
+                   std::to_string(damage.after_seq) + ": " + std::to_string(damage.bytes) + " bytes can't be read");
+    return std::unique_ptr<MachineParts>(
+        new MachineParts(config, std::move(state), std::move(helper), std::move(facts), std::move(spool)));
+}
+
+MachineParts::MachineParts(const AgentConfig& config, StateDir lock, HelperClient client, HelperFacts found,
+                           std::unique_ptr<Spool> opened)
+    : state(std::move(lock)), helper(std::move(client)), facts(std::move(found)), spool(std::move(opened)),
+      collectors(FileTree(), clock),
+      sampler(collectors, config.profile.roles.contains("monitor") ? config.profile.roles.at("monitor") : CpuList()),
+      machine{FileTree(),
+              clock,
+              helper,
+              collectors,
+              sampler,
+              *spool,
+              ArtifactStore(state.file("artifacts")),
+              config.profile,
+              state.file("logs"),
+              summary_of(facts),
+              config.search_path} {}
+
+} // namespace perfrig
