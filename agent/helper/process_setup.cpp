@@ -31,13 +31,10 @@ Result<UniqueFd> set_up_process(const FileTree& tree, const char* name, const st
     ::setsid(); // fails only for a group leader, which a fresh child never is
     ::prctl(PR_SET_NAME, name, 0, 0, 0);
     ::umask(022);
-    for (int signal = 1; signal < NSIG; ++signal)
-        if (signal != SIGCHLD && signal != SIGSEGV && signal != SIGBUS && signal != SIGABRT && signal != SIGFPE &&
-            signal != SIGILL)
-            ::signal(signal, SIG_DFL);
-    for (const int signal :
-         {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGTSTP, SIGTTIN, SIGTTOU})
-        ::signal(signal, SIG_IGN);
+    // Ignored first and never reset in between: a guardian is born while a signal to the whole group may be on its way.
+    constexpr int deaf_to[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGPIPE, SIGUSR1,
+                               SIGUSR2, SIGALRM, SIGTSTP, SIGTTIN, SIGTTOU};
+    for (const int signal : deaf_to) ::signal(signal, SIG_IGN);
     ::signal(SIGCHLD, SIG_DFL);
     if (::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) return fail_errno(errno, "become a subreaper", name);
     for (const int fd : open_descriptors(tree))

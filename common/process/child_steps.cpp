@@ -34,13 +34,8 @@ void control_speculation(SpeculationKind kind, const std::optional<SpeculationWi
     if (!wish) return;
     const int error = set_speculation(kind, *wish);
     const int state = get_speculation(kind);
-    // The parent judges with words; here only what it will not call applied must stop the start.
-    if (error != 0 || state < 0) give_up(report_fd, step, error, state);
-    constexpr int controlled = 1, enabled = 2, disabled = 4, forced = 8; // PR_SPEC_* of linux/prctl.h
-    const bool good = *wish == SpeculationWish::enable    ? (state & enabled) != 0
-                      : *wish == SpeculationWish::disable ? (state & controlled) != 0 && (state & disabled) != 0
-                                                          : (state & controlled) != 0 && (state & forced) != 0;
-    if (!good) give_up(report_fd, step, 0, state);
+    // The parent finds the words.
+    if (speculation_result(*wish, error, state) != SpeculationResult::applied) give_up(report_fd, step, error, state);
 }
 
 // Raw system calls: glibc's wrappers would signal the other threads of the forking program, which are not here.

@@ -68,35 +68,46 @@ Result<SpeculationWish> parse_speculation_wish(std::string_view text) {
                 "write enable, disable or force_disable");
 }
 
-SpeculationVerdict judge_speculation(SpeculationKind kind, SpeculationWish wish, int set_error, int state) {
-    const std::string asked = std::string(to_string(kind)) + ": " + std::string(to_string(wish));
-    const auto verdict = [&](SpeculationResult result, const std::string& words) {
-        return SpeculationVerdict{result, state, asked + ": " + words + " (state: " + state_words(state) + ")"};
-    };
+SpeculationResult speculation_result(SpeculationWish wish, int set_error, int state) {
     switch (set_error) {
     case 0: break;
-    case EPERM:
-        return verdict(
-            SpeculationResult::not_permitted,
-            "the kernel does not permit it (EPERM): this boot's mitigation is off or forced for every process, or "
-            "an earlier force_disable can't be undone");
-    case ENXIO:
-        return verdict(SpeculationResult::not_possible,
-                       "the kernel offers no such control for this CPU and boot (ENXIO)");
-    case ERANGE:
-        return verdict(SpeculationResult::not_valid, "the kernel does not know this value of the control (ERANGE)");
-    case EINVAL:
-    case ENODEV: return verdict(SpeculationResult::unknown, "this kernel or CPU has no such control");
-    default:
-        return verdict(SpeculationResult::unknown, std::string("the kernel answered: ") + std::strerror(set_error));
+    case EPERM: return SpeculationResult::not_permitted;
+    case ENXIO: return SpeculationResult::not_possible;
+    case ERANGE: return SpeculationResult::not_valid;
+    default: return SpeculationResult::unknown;
     }
-    if (state < 0)
-        return verdict(SpeculationResult::unknown, "the kernel accepted it, but its state can't be read back");
-    const auto bit = static_cast<int>(kernel_number(wish));
+    if (state < 0) return SpeculationResult::unknown;
     // Speculation enabled is what "enable" asks for, also where no process could ask for anything else.
     const bool controlled = (state & PR_SPEC_PRCTL) != 0 || wish == SpeculationWish::enable;
-    if (controlled && (state & bit) != 0) return verdict(SpeculationResult::applied, "set");
-    return verdict(SpeculationResult::no_change, "the kernel accepted it and changed nothing");
+    const bool as_asked = (static_cast<unsigned long>(state) & kernel_number(wish)) != 0;
+    return controlled && as_asked ? SpeculationResult::applied : SpeculationResult::no_change;
+}
+
+SpeculationVerdict judge_speculation(SpeculationKind kind, SpeculationWish wish, int set_error, int state) {
+    const SpeculationResult result = speculation_result(wish, set_error, state);
+    std::string words;
+    switch (result) {
+    case SpeculationResult::applied: words = "set"; break;
+    case SpeculationResult::no_change: words = "the kernel accepted it and changed nothing"; break;
+    case SpeculationResult::not_permitted:
+        words =
+            "the kernel does not permit it (EPERM): this boot's mitigation is off or forced for every process, or an "
+            "earlier force_disable can't be undone";
+        break;
+    case SpeculationResult::not_possible:
+        words = "the kernel offers no such control for this CPU and boot (ENXIO)";
+        break;
+    case SpeculationResult::not_valid: words = "the kernel does not know this value of the control (ERANGE)"; break;
+    case SpeculationResult::unknown:
+        words = set_error == 0 ? "the kernel accepted it, but its state can't be read back"
+                : set_error == EINVAL || set_error == ENODEV
+                    ? "this kernel or CPU has no such control"
+                    : std::string("the kernel answered: ") + std::strerror(set_error);
+        break;
+    }
+    return {result, state,
+            std::string(to_string(kind)) + ": " + std::string(to_string(wish)) + ": " + words +
+                " (state: " + state_words(state) + ")"};
 }
 
 int set_speculation(SpeculationKind kind, SpeculationWish wish) {

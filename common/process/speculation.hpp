@@ -43,7 +43,10 @@ struct SpeculationVerdict {
     bool granted() const { return result == SpeculationResult::applied; }
 };
 
-// Pure: what answers of the two prctl calls mean. `set_error` is errno of the set (0: success), `state` as above.
+// Pure and async-signal-safe: what answers of the two prctl calls amount to.
+SpeculationResult speculation_result(SpeculationWish wish, int set_error, int state);
+// The same with words: what answers of the two prctl calls mean. `set_error` is errno of the set (0: success), `state`
+// as above.
 SpeculationVerdict judge_speculation(SpeculationKind kind, SpeculationWish wish, int set_error, int state);
 // Forks a throw-away child that asks and reads back: says what would happen to a process. Safe in threaded programs.
 Result<SpeculationVerdict> probe_speculation(SpeculationKind kind, SpeculationWish wish);
