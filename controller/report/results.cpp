@@ -76,7 +76,7 @@ Rows rows_of(const Json& results) {
     std::erase_if(columns, [&](const Column& c) { return !shown(results, c); });
     for (const Column& column : columns) {
         const std::string unit = readable_unit(column.unit);
-        out.header.push_back(unit.empty() || column.title.ends_with(unit) ? column.title
+        out.header.push_back(unit.empty() || unit == "1" || unit == "1/s" ? column.title
                                                                           : column.title + " [" + unit + "]");
     }
     out.header.push_back("n");

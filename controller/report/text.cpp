@@ -27,36 +27,74 @@ std::string with_thousands(std::string digits) {
 
 } // namespace
 
+namespace {
+
+// A header's words over as many lines as it takes to stay within `width` where its words allow it.
+std::vector<std::string> wrapped(const std::string& text, std::size_t width) {
+    std::vector<std::string> lines(1);
+    std::size_t start = 0;
+    while (start <= text.size()) {
+        const std::size_t blank = std::min(text.find(' ', start), text.size());
+        const std::string word = text.substr(start, blank - start);
+        start = blank + 1;
+        if (lines.back().empty())
+            lines.back() = word;
+        else if (width_of(lines.back()) + 1 + width_of(word) <= width)
+            lines.back() += " " + word;
+        else
+            lines.push_back(word);
+    }
+    return lines;
+}
+
+std::string padded(const std::string& text, std::size_t width, bool right) {
+    const std::string room(width - std::min(width, width_of(text)), ' ');
+    return right ? room + text : text + room;
+}
+
+} // namespace
+
 std::string aligned(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& lines,
                     const std::function<std::string(std::size_t)>& colour) {
-    std::vector<std::size_t> widths;
-    for (const std::string& name : header) widths.push_back(width_of(name));
+    constexpr std::size_t header_width = 9; // narrower columns are not gained by wrapping further
+    std::vector<std::size_t> widths(header.size());
+    std::vector<bool> numbers(header.size(), !lines.empty());
     for (const auto& line : lines)
-        for (std::size_t i = 0; i < line.size() && i < widths.size(); ++i)
+        for (std::size_t i = 0; i < line.size() && i < widths.size(); ++i) {
             widths[i] = std::max(widths[i], width_of(line[i]));
-    const auto print = [&](const std::vector<std::string>& cells, bool is_header) {
-        std::string out;
-        for (std::size_t i = 0; i < cells.size(); ++i) {
-            const std::size_t room = i < widths.size() ? widths[i] - std::min(widths[i], width_of(cells[i])) : 0;
-            const bool right = !is_header && is_number(cells[i]);
-            if (i) out += "  ";
-            if (right)
-                out += std::string(room, ' ') + cells[i];
-            else
-                out += cells[i] + (i + 1 == cells.size() ? "" : std::string(room, ' '));
+            if (!is_number(line[i])) numbers[i] = false;
         }
+    std::vector<std::vector<std::string>> heads;
+    std::size_t head_lines = 0;
+    for (std::size_t i = 0; i < header.size(); ++i) {
+        heads.push_back(wrapped(header[i], std::max(widths[i], header_width)));
+        for (const std::string& line : heads.back()) widths[i] = std::max(widths[i], width_of(line));
+        head_lines = std::max(head_lines, heads.back().size());
+    }
+    const auto print = [&](const auto& cell) {
+        std::string out;
+        for (std::size_t i = 0; i < header.size(); ++i) out += (i ? "  " : "") + padded(cell(i), widths[i], numbers[i]);
+        while (out.ends_with(' ')) out.pop_back();
         return out;
     };
-    std::string out = print(header, true) + "\n";
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-        const std::string on = colour ? colour(i) : "";
-        out += on + print(lines[i], false) + (on.empty() ? "" : "\x1b[0m") + "\n";
+    std::string out;
+    for (std::size_t line = 0; line < head_lines; ++line) {
+        const std::size_t skip = head_lines - line; // headers stand on the line above the values
+        out += print([&](std::size_t i) {
+                   return heads[i].size() < skip ? std::string() : heads[i][heads[i].size() - skip];
+               }) +
+               "\n";
+    }
+    for (std::size_t line = 0; line < lines.size(); ++line) {
+        const std::string on = colour ? colour(line) : "";
+        out += on + print([&](std::size_t i) { return i < lines[line].size() ? lines[line][i] : std::string(); }) +
+               (on.empty() ? "" : "\x1b[0m") + "\n";
     }
     return out;
 }
 
 std::string readable_number(double value, std::string_view unit) {
-    if (unit == "seconds") value *= 1e3;
+    if (unit == "s") value *= 1e3;
     if (unit == "ratio") value *= 100;
     if (!std::isfinite(value)) return "-";
     const double size = std::fabs(value);
@@ -74,7 +112,7 @@ std::string readable_number(double value, std::string_view unit) {
 }
 
 std::string readable_unit(std::string_view unit) {
-    if (unit == "seconds") return "ms";
+    if (unit == "s") return "ms";
     if (unit == "ratio") return "%";
     return std::string(unit);
 }
