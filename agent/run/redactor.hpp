@@ -1,5 +1,4 @@
-// Replaces secrets in a stream of bytes, wherever the chunks are cut: holds back as many bytes as the longest secret
-// could still complete.
+// Replaces secrets in a stream of bytes, wherever the chunks are cut: holds back only what may be a secret's beginning.
 #pragma once
 
 #include <string>
@@ -15,8 +14,8 @@ class StreamRedactor {
     std::string flush();                     // the rest, at the end
 
   private:
+    std::string pass(bool more_may_come);
     std::vector<std::string> secrets_; // longest first: one may contain another
-    std::size_t hold_ = 0;
     std::string kept_;
 };
 

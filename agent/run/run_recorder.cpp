@@ -4,6 +4,8 @@
 #include "common/experiment/resolved.hpp"
 #include "common/protocol/sample_frame.hpp"
 
+#include <algorithm>
+
 namespace perfrig {
 
 namespace {
@@ -11,12 +13,18 @@ namespace {
 constexpr std::uint32_t first_live_series = 1'000'000'000;
 constexpr std::size_t most_samples_in_frame = 80'000; // 960 kB: below a record's bound
 constexpr std::size_t most_live_series = 1'000;
+
+std::vector<std::string> longest_first(std::vector<std::string> secrets) { // one may contain another
+    std::sort(secrets.begin(), secrets.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
+    return secrets;
+}
 constexpr std::size_t most_collector_errors = 50; // findings of one run
 } // namespace
 
 RunRecorder::RunRecorder(EventSink& sink, const Clock& clock, std::int64_t block, std::int64_t run,
                          std::vector<std::string> secrets, Interrupt& interrupt)
-    : sink_(sink), clock_(clock), block_(block), run_(run), secrets_(std::move(secrets)), interrupt_(interrupt) {}
+    : sink_(sink), clock_(clock), block_(block), run_(run), secrets_(longest_first(std::move(secrets))),
+      interrupt_(interrupt) {}
 
 std::string RunRecorder::redacted(std::string text) const { return redact(std::move(text), secrets_); }
 
