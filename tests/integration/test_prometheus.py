@@ -64,7 +64,7 @@ scrape_configs:
     http_sd_configs:
       - url: {rig.url}/api/v1/prometheus/targets
         refresh_interval: 1s
-        authorization: {{credentials_file: {rig.folder}/scrape}}
+        authorization: {{type: Bearer, credentials_file: {rig.folder}/scrape}}
   - job_name: perfrig-controller
     authorization: {{credentials_file: {rig.folder}/scrape}}
     static_configs: [{{targets: ["127.0.0.1:{rig.port}"]}}]
