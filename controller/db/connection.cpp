@@ -63,6 +63,18 @@ Error unreachable(std::string why) {
                 "check that it runs and that the connection string names it");
 }
 
+Result<void> check_target(const std::string& target) {
+    char* why = nullptr;
+    PQconninfoOption* parsed = PQconninfoParse(target.c_str(), &why);
+    if (parsed) {
+        PQconninfoFree(parsed);
+        return {};
+    }
+    const std::unique_ptr<char, void (*)(void*)> message(why, PQfreemem);
+    return fail(ErrorKind::bad_input, "understand the connection string of PostgreSQL", "", trimmed(message.get()),
+                "write it as host=... dbname=... user=... or as postgresql://...");
+}
+
 void debug_notice(void*, const char* message) { log::debug("PostgreSQL: " + trimmed(message)); }
 
 } // namespace
@@ -75,6 +87,7 @@ Connection::~Connection() { PQfinish(connection_); }
 
 Result<std::unique_ptr<Connection>> Connection::open(const ConnectionOptions& options) {
     const Deadline deadline = Deadline::in(options.connect_within);
+    PERFRIG_CHECK(check_target(options.target));
     const std::string user_timeout = std::to_string(options.tcp_user_timeout.count());
     const char* keywords[] = {"dbname",          "application_name", "tcp_user_timeout",    "keepalives_idle",
                               "client_encoding", "keepalives_count", "keepalives_interval", nullptr};
@@ -89,11 +102,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const ConnectionOptions& op
     pg_conn* raw = PQconnectStartParams(keywords, values, 1);
     if (!raw) return fail(ErrorKind::unavailable, "connect to PostgreSQL", "", "out of memory");
     std::unique_ptr<Connection> connection(new Connection(raw, options));
-    if (PQstatus(raw) == CONNECTION_BAD) {
-        const bool told = PQsocket(raw) < 0 && !PQhost(raw);
-        return fail(told ? ErrorKind::bad_input : ErrorKind::unavailable, "connect to PostgreSQL", "",
-                    trimmed(PQerrorMessage(raw)), "check the connection string and that PostgreSQL runs");
-    }
+    if (PQstatus(raw) == CONNECTION_BAD) return unreachable(trimmed(PQerrorMessage(raw)));
     for (PostgresPollingStatusType state = PGRES_POLLING_WRITING; state != PGRES_POLLING_OK;
          state = PQconnectPoll(raw)) {
         if (state == PGRES_POLLING_FAILED) return unreachable(trimmed(PQerrorMessage(raw)));
@@ -202,14 +211,9 @@ bool Connection::broken() const { return broken_ || PQstatus(connection_) != CON
 
 bool Connection::still_there() const {
     if (broken()) return false;
-    for (int reads = 0; reads < 8; ++reads) { // a farewell message may lie before the end
-        pollfd wanted{PQsocket(connection_), POLLIN, 0};
-        const int ready = ::poll(&wanted, 1, 0);
-        if (ready < 0 && errno == EINTR) continue;
-        if (ready <= 0) return ready == 0;
-        if (!PQconsumeInput(connection_)) return false;
-    }
-    return false;
+    // Nothing is asked, so whatever comes is a farewell or its end (or a notice: then a new session does no harm).
+    pollfd wanted{PQsocket(connection_), POLLIN, 0};
+    return ::poll(&wanted, 1, 0) == 0;
 }
 
 int Connection::server_version() const { return PQserverVersion(connection_); }

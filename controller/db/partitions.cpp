@@ -15,10 +15,13 @@ Result<void> make_partition(Connection& c, const std::string& parent, std::int64
                     " attach partition " + name + " for values from (" + from + ") to (" + to + ")");
 }
 
+// Asks the table pg_class: to_regclass may answer from a cache that another session's commit has not reached yet.
 Result<std::int64_t> missing(Connection& c, std::int64_t number) {
     const std::string suffix = std::to_string(number);
-    PERFRIG_TRY(const Rows there, c.exec("select (to_regclass($1) is null)::int + (to_regclass($2) is null)::int",
-                                         {"live_frame_" + suffix, "series_chunk_" + suffix}));
+    PERFRIG_TRY(const Rows there,
+                c.exec("select 2 - count(*) from pg_class where relname in ($1, $2) and relnamespace = "
+                       "(select relnamespace from pg_class where oid = 'live_frame'::regclass)",
+                       {"live_frame_" + suffix, "series_chunk_" + suffix}));
     return there.integer(0, 0);
 }
 } // namespace

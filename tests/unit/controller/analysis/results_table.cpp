@@ -1,0 +1,96 @@
+#include "controller/analysis/results_table.hpp"
+#include "tests/support/doctest.hpp"
+
+using namespace perfrig;
+using namespace perfrig::analysis;
+
+namespace {
+model::Metric metric(const std::string& name, double value, model::Labels labels = {}) {
+    model::Metric out;
+    out.name = name;
+    out.unit = "1/s";
+    out.value = value;
+    out.labels = std::move(labels);
+    return out;
+}
+RunResult result(model::Id cell, int replicate, double rate, model::RunState state = model::RunState::completed) {
+    RunResult out;
+    out.run.id = cell * 100 + replicate;
+    out.run.cell_id = cell;
+    out.run.replicate = replicate;
+    out.run.state = state;
+    if (state == model::RunState::completed)
+        out.metrics = {metric("requests_per_second", rate), metric("latency_seconds", 0.01, {{"quantile", "0.99"}}),
+                       metric("bytes_read", 1)};
+    return out;
+}
+std::vector<model::Cell> cells() {
+    return {{1, 1, 1, "k1", {{"connections", "1"}}}, {2, 1, 2, "k2", {{"connections", "2"}}}};
+}
+} // namespace
+
+TEST_CASE("one row a cell: the median over replicates and every value") {
+    const auto table = summarise(cells(), {result(2, 1, 50), result(1, 3, 30), result(1, 1, 10), result(1, 2, 11)});
+    REQUIRE(table.rows.size() == 2);
+    CHECK(table.rows[0].cell.cell_key == "k1");
+    CHECK(table.rows[0].n == 3);
+    const Summary& rate = table.rows[0].values.at("requests_per_second");
+    CHECK(rate.median == 11);
+    REQUIRE(rate.values.size() == 3);
+    CHECK(rate.values[2].value == 30);
+    CHECK(rate.values[2].run == 103);
+    CHECK(table.rows[1].values.at("requests_per_second").median == 50);
+}
+
+TEST_CASE("main columns come first and have titles, the others their key") {
+    const auto table = summarise(cells(), {result(1, 1, 10)});
+    REQUIRE(table.columns.size() == 3);
+    CHECK(table.columns[0].title == "requests/s");
+    CHECK(table.columns[0].main);
+    CHECK(table.columns[1].key == "latency_seconds{quantile=0.99}");
+    CHECK(table.columns[1].title == "latency p99");
+    CHECK(table.columns[2].title == "bytes_read");
+    CHECK(!table.columns[2].main);
+}
+
+TEST_CASE("void, failed, refused and open runs are counted, not averaged") {
+    auto voided = result(1, 2, 1'000'000);
+    voided.run.verdict = model::Verdict::void_;
+    model::Finding why;
+    why.severity = model::Severity::void_;
+    why.message = "outside its grant";
+    voided.findings = {why};
+    auto refused = result(1, 3, 0, model::RunState::refused);
+    refused.run.reason = "no such CPU";
+    const auto table = summarise(cells(), {result(1, 1, 10), voided, refused, result(2, 1, 0, model::RunState::failed),
+                                           result(2, 2, 0, model::RunState::measuring)});
+    CHECK(table.rows[0].n == 1);
+    CHECK(table.rows[0].voided == 1);
+    CHECK(table.rows[0].refused == 1);
+    CHECK(table.rows[0].values.at("requests_per_second").median == 10);
+    CHECK(table.rows[0].replicates[1].reason == "outside its grant");
+    CHECK(table.rows[0].replicates[2].reason == "no such CPU");
+    CHECK(table.rows[1].n == 0);
+    CHECK(table.rows[1].failed == 1);
+    CHECK(table.rows[1].open == 1);
+    CHECK(table.rows[1].values.empty());
+}
+
+TEST_CASE("of each replicate the last attempt counts") {
+    auto first = result(1, 1, 0, model::RunState::interrupted), second = result(1, 1, 42);
+    second.run.attempt = 2;
+    second.run.id = 7;
+    for (const auto& order : {std::vector{first, second}, std::vector{second, first}}) {
+        const auto table = summarise(cells(), order);
+        CHECK(table.rows[0].n == 1);
+        CHECK(table.rows[0].failed == 0);
+        CHECK(table.rows[0].replicates.front().attempt == 2);
+        CHECK(table.rows[0].values.at("requests_per_second").median == 42);
+    }
+}
+
+TEST_CASE("a placeholder is no value") {
+    auto none = result(1, 1, 10);
+    none.metrics[0].value.reset();
+    CHECK(!summarise(cells(), {none}).rows[0].values.contains("requests_per_second"));
+}
