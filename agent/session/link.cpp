@@ -15,6 +15,7 @@ constexpr Milliseconds write_time{30'000};
 constexpr Milliseconds close_time{2'000};
 constexpr Milliseconds gather_time{20};              // records that come in a burst leave in one batch
 constexpr std::size_t most_welcome_bytes = 64 << 20; // a block of thousands of runs
+constexpr Milliseconds say_again_after{60'000};      // the same failure of the link, in the log
 constexpr int missed_beats = 5;                      // replies that may be missing before the link is given up
 } // namespace
 
@@ -62,6 +63,7 @@ void Link::stop() {
 asio::awaitable<void> Link::run() {
     Backoff backoff(options_.least_wait, options_.most_wait);
     std::mt19937_64 random{std::random_device{}()};
+    Deadline say_again = Deadline::in(Milliseconds(0));
     while (!stop_) {
         int status = 0;
         const std::uint64_t before = figures_.connections;
@@ -71,12 +73,14 @@ asio::awaitable<void> Link::run() {
         if (figures_.connections != before) backoff.reset();
         Milliseconds wait = backoff.next(random());
         if (!outcome) {
+            const bool said_already = figures_.last_error == outcome.error().text() && !say_again.passed();
+            if (!said_already) say_again = Deadline::in(say_again_after);
             figures_.last_error = outcome.error().text();
             if (status == 401 || status == 403) {
                 wait = options_.refused_wait;
                 log::error("the controller refuses this agent's token (" + std::to_string(status) +
                            "): enrol the machine again with `perfrig-agent join " + options_.controller.text() + "`");
-            } else {
+            } else if (!said_already) {
                 log::warning("link to the controller: " + figures_.last_error);
             }
         }

@@ -108,7 +108,11 @@ asio::awaitable<void> Uploader::run() {
             const auto step = co_await upload(artifact);
             if (!step) {
                 wait = backoff.next(random());
-                log::warning(step.error().text());
+                // That the controller is away is the link's to say, once.
+                if (step.error().kind == ErrorKind::unavailable)
+                    log::debug(step.error().text());
+                else
+                    log::warning(step.error().text());
                 break;
             }
             if (*step == Step::done) backoff.reset();

@@ -113,13 +113,18 @@ class AgentProcess {
         // The worker ends its run on its own thread; the link goes on meanwhile and takes the last records along.
         ender_ = std::thread([this] {
             worker_.stop("the agent was stopped");
-            asio::post(io_, [this] { asio::co_spawn(io_, finish(), asio::detached); });
+            asio::post(io_, [this] { begin_finish(); });
         });
     }
 
+    void begin_finish() {
+        ender_.join(); // it has said its last word
+        asio::co_spawn(io_, finish(), asio::detached);
+    }
+
     asio::awaitable<void> finish() {
-        ender_.join();
-        if (!co_await link_.drain(Deadline::in(drain_time)))
+        const bool drained = co_await link_.drain(Deadline::in(drain_time));
+        if (!drained)
             log::info("records are left in the spool; they are sent after the next start");
         link_.stop();
         uploader_.stop();
