@@ -93,13 +93,14 @@ Result<std::optional<Granted>> grant_next(Connection& c, model::Id machine, Mill
         return fail(ErrorKind::not_found, "grant a block to machine", std::to_string(machine), "there is none");
     PERFRIG_TRY(const auto lease, lease_of(c, machine));
     if (!free.boolean(0, 1) || lease) return std::optional<Granted>();
-    // Then a block that nobody else is about to grant or cancel.
+    // Then a block that nobody else is about to grant or cancel. Its submission is locked with it, and neither is
+    // waited for: cancelling locks the submission first, and the two must not wait for each other.
     PERFRIG_TRY(const Rows found,
                 c.exec("select b.id from block b join submission s on s.id = b.submission_id "
                        "join machine m on m.id = $1 where b.state = 'pending' and s.state in ('queued', 'running') "
                        "and not s.cancel_requested and (s.machine_name is null or s.machine_name = m.name) "
                        "and m.labels @> s.machine_labels order by s.priority desc, s.id, b.ordinal limit 1 "
-                       "for no key update of b skip locked",
+                       "for no key update of b, s skip locked",
                        {machine}));
     if (found.empty()) return std::optional<Granted>();
     const Claim claim{machine, found.integer(0, 0), std::string(free.text(0, 0))};
@@ -118,6 +119,9 @@ Result<Granted> grant(Connection& c, model::Id block, model::Id machine, Millise
     if (free.text(0, 1) != "idle" || lease)
         return fail(ErrorKind::conflict, "grant a block to machine", std::string(free.text(0, 0)),
                     lease ? "another block has its lease" : "it is " + std::string(free.text(0, 1)));
+    PERFRIG_CHECK(c.exec("select from submission where id = (select submission_id from block where id = $1) "
+                         "for no key update",
+                         {block})); // before the block, as a cancel does
     PERFRIG_TRY(const Rows waits,
                 c.exec("select b.id from block b join submission s on s.id = b.submission_id where b.id = $1 "
                        "and b.state = 'pending' and s.state in ('queued', 'running') and not s.cancel_requested "

@@ -26,9 +26,9 @@ Result<Page<model::Run>> list(Connection& c, const Filter& filter, PageRequest p
         "and (not $7 or r.state not in ('completed', 'refused', 'failed', 'cancelled', 'interrupted')) "
         "and ($8 = '' or e.name = $8) order by r.id desc limit $2";
     const int limit = std::clamp(page.limit, 1, 1000);
-    PERFRIG_TRY(const Rows rows,
-                c.exec(sql.c_str(), {page.below, limit + 1, filter.submission, filter.machine, filter.block,
-                                     filter.state ? to_string(*filter.state) : "", filter.open_only, filter.experiment}));
+    PERFRIG_TRY(const Rows rows, c.exec(sql.c_str(), {page.below, limit + 1, filter.submission, filter.machine,
+                                                      filter.block, filter.state ? to_string(*filter.state) : "",
+                                                      filter.open_only, filter.experiment}));
     Page<model::Run> out;
     for (int i = 0; i < std::min(rows.size(), limit); ++i) out.items.push_back(run_from(rows, i));
     if (rows.size() > limit) out.next = out.items.back().id;

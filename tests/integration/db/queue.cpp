@@ -220,3 +220,25 @@ TEST_CASE("cancelling what waits ends it at once; what is in hand is left to the
     good(db::queue::end(db.c(), r.machine.id, r.granted.lease.token, model::BlockState::cancelled, ""));
     CHECK(good(db::submissions::finish_if_done(db.c(), r.submission.id)) == SubmissionState::cancelled);
 }
+
+TEST_CASE("cancelling and granting at the same time never wait for each other") {
+    Scratch db;
+    std::vector<model::Id> submissions;
+    std::vector<model::Machine> machines;
+    for (int i = 0; i < 30; ++i) {
+        submissions.push_back(good(db::submissions::create(db.c(), submission(1))).id);
+        machines.push_back(idle_machine(db.c(), "m" + std::to_string(i)));
+    }
+    std::atomic<int> failed = 0;
+    std::thread granting([&] {
+        const auto connection = db.connect();
+        for (const auto& machine : machines)
+            if (!db::queue::grant_next(*connection, machine.id, lease_time, start_time)) failed += 1;
+    });
+    for (const model::Id id : submissions)
+        if (!db::submissions::request_cancel(db.c(), id, "stop", "me")) failed += 1;
+    granting.join();
+    CHECK(failed == 0);
+    CHECK(count(db.c(), "select count(*) from block b join submission s on s.id = b.submission_id "
+                        "where b.state = 'pending' or (b.state = 'granted') <> (s.state = 'running')") == 0);
+}
