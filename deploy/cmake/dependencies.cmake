@@ -13,6 +13,20 @@ add_library(perfrig_spdlog INTERFACE)
 target_include_directories(perfrig_spdlog SYSTEM INTERFACE ${SPDLOG_INCLUDE_DIR})
 target_compile_definitions(perfrig_spdlog INTERFACE SPDLOG_HEADER_ONLY SPDLOG_FMT_EXTERNAL FMT_HEADER_ONLY)
 
+# A program linked statically (property PERFRIG_STATIC, see perfrig_program) takes these two as archives; the others as
+# shared libraries, since libpq brings the shared libcrypto along and one process must not hold two.
+function(perfrig_either_way name shared archive)
+  find_library(${name}_ARCHIVE ${archive})
+  if(PERFRIG_STATIC_AGENT AND NOT ${name}_ARCHIVE)
+    message(FATAL_ERROR "a static agent needs ${archive}: install it, or configure with -DPERFRIG_STATIC_AGENT=OFF")
+  endif()
+  add_library(${name} INTERFACE)
+  target_include_directories(${name} SYSTEM INTERFACE $<TARGET_PROPERTY:${shared},INTERFACE_INCLUDE_DIRECTORIES>)
+  target_link_libraries(${name} INTERFACE $<IF:$<BOOL:$<TARGET_PROPERTY:PERFRIG_STATIC>>,${${name}_ARCHIVE},${shared}>)
+endfunction()
+perfrig_either_way(perfrig_crypto OpenSSL::Crypto libcrypto.a)
+perfrig_either_way(perfrig_yaml yaml-cpp libyaml-cpp.a)
+
 # The plain structs of prometheus-cpp (MetricFamily and friends) are headers alone: what the agent needs.
 # Its registry, counters and histograms are a shared library: what the controller links.
 add_library(prometheus_model INTERFACE)
