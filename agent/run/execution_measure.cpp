@@ -169,9 +169,11 @@ RunStep<void> Execution::read_tool(const ToolSpec& spec, const Tool& tool, RunPr
     const std::int64_t asked_ms = measuring ? run_.measure_ms : run_.warm_up_ms;
     if (asked_ms > 0) output.asked_seconds = static_cast<double>(asked_ms) / 1e3;
     const auto reading = tool.parse(output);
-    if (!reading) return failed(what + ": " + reading.error().text() + " (" + process.exited->status.text() + ")");
+    const std::string ended = " (" + process.exited->status.text() + ")";
+    if (!reading) return failed(what + ": " + reading.error().text() + ended);
     if (!measuring) {
-        if (reading->status == ReadingStatus::no_result) return failed(what + " gave no result: " + reading->reason);
+        if (reading->status == ReadingStatus::no_result)
+            return failed(what + " gave no result: " + reading->reason + ended);
         return {};
     }
     for (const ToolMetric& metric : reading->metrics) {
@@ -204,7 +206,7 @@ RunStep<void> Execution::read_tool(const ToolSpec& spec, const Tool& tool, RunPr
         recorder_->finding("reading", "void", spec.name,
                            std::string(to_string(reading->status)) + ": " + reading->reason);
         break;
-    case ReadingStatus::no_result: return failed(what + " gave no result: " + reading->reason);
+    case ReadingStatus::no_result: return failed(what + " gave no result: " + reading->reason + ended);
     }
     return {};
 }

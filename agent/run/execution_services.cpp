@@ -1,6 +1,7 @@
 // Services: started in order, each ready before the next, stopped in reverse; and how everything a run started ends.
 #include "agent/run/execution.hpp"
 #include "agent/run/readiness.hpp"
+#include "common/base/units.hpp"
 
 namespace perfrig {
 
@@ -41,8 +42,7 @@ RunStep<void> Execution::wait_until_ready(RunProcess& process, const ServiceSpec
     std::string last = "it printed no line that matches " + service.ready.target;
     const auto give_up = [&]() -> RunStep<void> {
         return failed("service '" + service.name + "' was not ready within " +
-                      std::to_string(service.ready.within_ms / 1000.0).substr(0, 6) + " s: " + last +
-                      process.last_words());
+                      format_duration(Milliseconds(service.ready.within_ms)) + ": " + last + process.last_words());
     };
     while (true) {
         const Deadline look = Deadline::in(look_time).earlier_of(deadline);

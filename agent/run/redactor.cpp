@@ -28,7 +28,8 @@ std::string StreamRedactor::pass(bool more_may_come) {
             open |= more_may_come && std::string_view(secret).starts_with(left);
         }
         if (open) break;
-        if (!found) out.push_back(kept_[at++]);
+        if (!found)
+            out.push_back(kept_[at++]);
         else {
             out += mark;
             at += found->size();

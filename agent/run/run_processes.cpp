@@ -20,8 +20,7 @@ constexpr Milliseconds ending_time{20'000}; // for the guardian to end everythin
 
 Environment environment_of(const RunMachine& machine, const std::string& directory,
                            const std::map<std::string, std::string>& own) {
-    std::map<std::string, std::string> all = {
-        {"PATH", machine.search_path}, {"HOME", directory}, {"LANG", "C.UTF-8"}, {"PERFRIG_RUN_DIRECTORY", directory}};
+    std::map<std::string, std::string> all = {{"PATH", machine.search_path}, {"HOME", directory}, {"LANG", "C.UTF-8"}};
     for (const auto& [key, value] : own) all[key] = value;
     return {all.begin(), all.end()};
 }
