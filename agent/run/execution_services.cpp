@@ -3,6 +3,8 @@
 #include "agent/run/readiness.hpp"
 #include "common/base/units.hpp"
 
+#include "common/base/units.hpp"
+
 namespace perfrig {
 
 namespace {

@@ -7,6 +7,13 @@ namespace perfrig {
 
 struct LinePattern::Compiled {
     std::regex regex;
+    std::string begins; // every match begins with this text; may be empty
+    bool at_line_start = false;
+
+    // Cheap, and sure where it says no: a flood of lines must not cost a regular expression each.
+    bool may_match(std::string_view line) const {
+        return at_line_start ? line.starts_with(begins) : line.find(begins) != std::string_view::npos;
+    }
 };
 
 namespace {
@@ -43,6 +50,19 @@ int repeats(std::string_view text) {
     return static_cast<int>(product);
 }
 
+// The plain characters that a pattern begins with, behind an optional ^. Empty where an alternative could begin
+// otherwise.
+std::string plain_beginning(std::string_view pattern) {
+    if (pattern.find('|') != std::string_view::npos) return {};
+    if (pattern.starts_with('^')) pattern.remove_prefix(1);
+    const std::size_t end = std::min(pattern.find_first_of(".[]{}()*+?^$\\|"), pattern.size());
+    std::string plain(pattern.substr(0, end));
+    const bool last_is_repeated =
+        end < pattern.size() && std::string_view("*?{").find(pattern[end]) != std::string_view::npos;
+    if (last_is_repeated && !plain.empty()) plain.pop_back();
+    return plain;
+}
+
 } // namespace
 
 Result<LinePattern> LinePattern::compile(std::string_view text) {
@@ -60,6 +80,8 @@ Result<LinePattern> LinePattern::compile(std::string_view text) {
         // From text that ends in a NUL: libstdc++'s scanner looks one character past a final "(" or backslash.
         compiled->regex.assign(result.text_.c_str(), result.text_.size(),
                                std::regex_constants::ECMAScript | std::regex_constants::__polynomial);
+        compiled->begins = plain_beginning(text);
+        compiled->at_line_start = text.starts_with('^') && text.find('|') == std::string_view::npos;
         result.compiled_ = std::move(compiled);
         return result;
     } catch (const std::regex_error& e) { // the library reports by exception alone
@@ -72,11 +94,12 @@ Result<LinePattern> LinePattern::compile(std::string_view text) {
 int LinePattern::groups() const { return static_cast<int>(compiled_->regex.mark_count()); }
 
 bool LinePattern::matches(std::string_view line) const {
-    return line.size() <= longest_line && std::regex_search(line.begin(), line.end(), compiled_->regex);
+    return line.size() <= longest_line && compiled_->may_match(line) &&
+           std::regex_search(line.begin(), line.end(), compiled_->regex);
 }
 
 std::optional<std::string_view> LinePattern::capture(std::string_view line) const {
-    if (line.size() > longest_line) return std::nullopt;
+    if (line.size() > longest_line || !compiled_->may_match(line)) return std::nullopt;
     std::match_results<std::string_view::const_iterator> match;
     if (!std::regex_search(line.begin(), line.end(), match, compiled_->regex)) return std::nullopt;
     if (match.size() < 2 || !match[1].matched) return std::string_view{};

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -15,7 +16,8 @@ struct Unit {
     double factor;
 };
 
-Result<double> parse_quantity(std::string_view text, std::span<const Unit> units, std::string tried, std::string known) {
+Result<double> parse_quantity(std::string_view text, std::span<const Unit> units, std::string tried,
+                              std::string known) {
     const std::string shown = "'" + std::string(text.substr(0, 40)) + "'";
     double number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
@@ -32,25 +34,43 @@ Result<double> parse_quantity(std::string_view text, std::span<const Unit> units
     return fail(ErrorKind::bad_input, tried, shown, "unknown unit '" + std::string(name) + "'", known);
 }
 
-constexpr Unit time_units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 6e10}, {"min", 6e10}, {"h", 3.6e12}};
-constexpr Unit size_units[] = {{"B", 1},         {"kB", 1e3},       {"MB", 1e6},           {"GB", 1e9},           {"TB", 1e12},
-                               {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0}};
+constexpr Unit time_units[] = {{"ns", 1},   {"us", 1e3},   {"ms", 1e6},  {"s", 1e9},
+                               {"m", 6e10}, {"min", 6e10}, {"h", 3.6e12}};
+constexpr Unit size_units[] = {{"B", 1},           {"kB", 1e3},           {"MB", 1e6},
+                               {"GB", 1e9},        {"TB", 1e12},          {"KiB", 1024.0},
+                               {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0}};
 constexpr double longest_ns = 366.0 * 24 * 3.6e12;
+
+// The length of the first quantity in "1m30s": up to where the next number begins.
+std::size_t first_quantity(std::string_view text) {
+    const std::size_t unit = std::min(text.find_first_not_of("0123456789."), text.size());
+    return std::min(text.find_first_of("0123456789.", unit), text.size());
+}
 
 } // namespace
 
 Result<Nanoseconds> parse_duration(std::string_view text) {
-    PERFRIG_TRY(const double ns, parse_quantity(text, time_units, "read the duration", "write for example 30s, 500ms, 2m or 1h"));
-    if (ns > longest_ns)
-        return fail(ErrorKind::bad_input, "read the duration", "'" + std::string(text.substr(0, 40)) + "'", "it is longer than a year",
-                    "write for example 30s, 500ms, 2m or 1h");
+    constexpr const char *tried = "read the duration", *remedy = "write for example 30s, 500ms, 2m, 1m30s or 1h";
+    const std::string shown = "'" + std::string(text.substr(0, 40)) + "'";
+    double ns = 0, last = std::numeric_limits<double>::infinity();
+    for (std::string_view rest = text; !rest.empty() || text.empty();) {
+        const std::size_t length = first_quantity(rest);
+        PERFRIG_TRY(const double part, parse_quantity(rest.substr(0, length), time_units, tried, remedy));
+        if (part >= last)
+            return fail(ErrorKind::bad_input, tried, shown, "its parts must go from large to small", remedy);
+        ns += last = part;
+        rest.remove_prefix(length);
+    }
+    if (ns > longest_ns) return fail(ErrorKind::bad_input, tried, shown, "it is longer than a year", remedy);
     return Nanoseconds(std::llround(ns));
 }
 
 Result<std::uint64_t> parse_size(std::string_view text) {
-    PERFRIG_TRY(const double bytes, parse_quantity(text, size_units, "read the size", "write for example 512MiB, 4GiB or 10kB"));
+    PERFRIG_TRY(const double bytes,
+                parse_quantity(text, size_units, "read the size", "write for example 512MiB, 4GiB or 10kB"));
     if (bytes > 9e18)
-        return fail(ErrorKind::bad_input, "read the size", "'" + std::string(text.substr(0, 40)) + "'", "it is too large");
+        return fail(ErrorKind::bad_input, "read the size", "'" + std::string(text.substr(0, 40)) + "'",
+                    "it is too large");
     return static_cast<std::uint64_t>(std::llround(bytes));
 }
 

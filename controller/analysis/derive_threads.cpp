@@ -109,9 +109,8 @@ void derive_groups(Derivation& d) {
 }
 
 void derive_coverage(Derivation& d, const std::set<std::string>& processes, const Totals& threads) {
-    Totals whole;
-    for (const model::Series* series : d.index.named("process_cpu_seconds"))
-        if (const auto reading = read_counter(*series, d.window)) whole[process_of(*series)].add(*reading);
+    // Births are told as for threads: a process that began in the window counts from zero on both sides.
+    const Totals whole = thread_totals(d.index, "process_cpu_seconds", d.window, process_of);
     for (const std::string& process : processes) {
         const auto all = whole.find(process);
         const auto sampled = threads.find(process);

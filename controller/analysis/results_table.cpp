@@ -32,6 +32,8 @@ Main main_of(const std::string& name, const model::Labels& labels) {
     if (name == "operation_seconds" && bare.empty()) return {2, "time/operation" + tool};
     if (name == "latency_seconds" && bare == model::Labels{{"stat", "mean"}}) return {3, "latency mean" + tool};
     if (name == "latency_seconds" && bare == model::Labels{{"quantile", "0.99"}}) return {4, "latency p99" + tool};
+    // The monitor's CPUs carry the observer and, on small machines, others' work: its share is in the full table.
+    if (get(labels, "role") == "monitor") return {};
     if (name == "cpu_busy_ratio" && get(labels, "mode") == "user") return {5, get(labels, "role") + " user"};
     if (name == "cpu_busy_ratio" && get(labels, "mode") == "system") return {6, get(labels, "role") + " system"};
     if (name == "context_switches_per_request") {
@@ -39,7 +41,8 @@ Main main_of(const std::string& name, const model::Labels& labels) {
         return {voluntary ? 7 : 8,
                 get(labels, "process") + (voluntary ? " vol. switches/req" : " invol. switches/req")};
     }
-    if (name == "service_demand_seconds") return {9, get(labels, "role") + " demand/req"};
+    if (name == "service_demand_seconds" && get(labels, "role") == "app")
+        return {9, get(labels, "role") + " demand/req"};
     return {};
 }
 

@@ -143,6 +143,12 @@ int plan(const SubmitOptions& options, bool json) {
 
 Result<Json> submit(const Client& client, const SubmitOptions& options) {
     PERFRIG_TRY(std::string text, read_definition(options.file));
+    // Checked here first, with the file's name at every place; the controller checks again.
+    if (const ParseOutcome outcome = parse_experiment(text, options.overrides); !outcome.faults.empty()) {
+        std::string places;
+        for (const Fault& fault : outcome.faults) places += "\n  " + fault.text(options.file);
+        return fail(ErrorKind::bad_input, "queue", options.file, "it has faults:" + places);
+    }
     Json body = {{"definition", text},           {"file", options.file},     {"overrides", options.overrides},
                  {"priority", options.priority}, {"source", options.source}, {"confirm", options.yes}};
     const std::string key = options.idempotency_key.empty() ? "cli-" + random_hex(16) : options.idempotency_key;

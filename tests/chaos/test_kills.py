@@ -115,7 +115,7 @@ def test_an_agent_killed_during_measure_loses_nothing_that_it_had_spooled(rig):
     copy = rig.folder / "spool-at-the-kill"
     shutil.copytree(rig.agent_folder("local") / "state" / "spool", copy)
     wait_until(lambda: not rig.workload_left(), 15, "everything that the agent had started is gone")
-    assert rig.cgroups_left() == []
+    wait_until(lambda: not rig.cgroups_left(), 10, "its cgroups are gone")
     before = spooled(copy).get(run, [])
     rig.start_controller()
     rig.start_agent()

@@ -31,7 +31,7 @@ def test_run_prints_the_table_and_writes_junit(rig):
 
 def test_a_failed_run_ends_with_1_and_names_the_reason(rig):
     done = rig.cli("run", file(rig, experiments.command("exit 5")), "--junit", str(rig.folder / "j.xml"), check=1)
-    assert "exit 5" in done.stdout
+    assert "status 5" in done.stdout
     assert xml.parse(rig.folder / "j.xml").getroot().get("failures") == "1"
 
 

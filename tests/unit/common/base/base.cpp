@@ -19,7 +19,10 @@ TEST_CASE("durations carry units") {
     CHECK(parse_duration("1.5s").value() == Milliseconds(1500));
     CHECK(parse_duration("2m").value() == std::chrono::minutes(2));
     CHECK(parse_duration("0").value().count() == 0);
-    for (const char* bad : {"", "s", "30", "-1s", "30 s", "30sec", "1e3s", "nan", "inf", "400000h", "0x1s"}) {
+    for (const int seconds : {1, 59, 60, 61, 90, 3599, 3600, 3661, 86399})
+        CHECK(parse_duration(format_duration(std::chrono::seconds(seconds))).value() == std::chrono::seconds(seconds));
+    for (const char* bad :
+         {"", "s", "30", "-1s", "30 s", "30sec", "1e3s", "nan", "inf", "400000h", "0x1s", "30s1m", "1m30", "1m1m"}) {
         INFO(bad);
         CHECK_FALSE(parse_duration(bad));
     }

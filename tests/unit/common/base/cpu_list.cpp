@@ -13,8 +13,10 @@ TEST_CASE("a CPU list prints in the shortest form whatever form it was written i
 }
 
 TEST_CASE("every bad form of a CPU list is refused with the reason") {
-    for (const char* text : {"3-1", "0-", "-1", "1,,2", "9999", "99999999999999999999", " 0", "0 ", "0\n", "0x3", "ff", ",", "0,",
-                             "1-2-3", "0-8:0", "3:2", "1,1", "0-3,2", "0-8:2/4", "+1", "1.5"}) {
+    for (const char* text : {"3-1",     "0-",    "-1",    "1,,2", "9999", "99999999999999999999",
+                             " 0",      "0 ",    "0\n",   "0x3",  "ff",   ",",
+                             "0,",      "1-2-3", "0-8:0", "3:2",  "1,1",  "0-3,2",
+                             "0-8:2/4", "+1",    "1.5"}) {
         INFO(text);
         const auto parsed = CpuList::parse(text);
         REQUIRE_FALSE(parsed);
