@@ -3,8 +3,6 @@
 #include "agent/run/readiness.hpp"
 #include "common/base/units.hpp"
 
-#include "common/base/units.hpp"
-
 namespace perfrig {
 
 namespace {
