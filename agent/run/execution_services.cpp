@@ -118,6 +118,7 @@ void Execution::end_everything(RunStop* stop) {
 }
 
 void Execution::offer_artifacts() {
+    std::uint64_t left = static_cast<std::uint64_t>(std::max<std::int64_t>(machine_.profile.limits.artifact_bytes, 0));
     for (const auto& process : processes_->all()) {
         for (const auto& [output, which] : {std::pair(process->out, ".stdout"), std::pair(process->err, ".stderr")}) {
             const auto finished = output->finish();
@@ -130,6 +131,14 @@ void Execution::offer_artifacts() {
                     name + ": " + std::to_string(output->dropped_bytes()) + " of " +
                         std::to_string(output->total_bytes()) + " bytes were dropped (limits.log_bytes)",
                     Json{{"dropped_bytes", output->dropped_bytes()}, {"total_bytes", output->total_bytes()}});
+            if (const std::uint64_t size = output->total_bytes() - output->dropped_bytes(); size > left) {
+                recorder_->finding("artifact_bound", "warning", process->order.name,
+                                   name + " is not kept: its " + std::to_string(size) +
+                                       " bytes are more than is left of limits.artifact_bytes");
+                continue;
+            } else {
+                left -= size;
+            }
             const auto sha256 = sha256_of_file(output->path());
             auto stored = sha256 ? machine_.artifacts.take(assigned_.run, name, output->path())
                                  : Result<StoredArtifact>(sha256.error());

@@ -124,8 +124,7 @@ class AgentProcess {
 
     asio::awaitable<void> finish() {
         const bool drained = co_await link_.drain(Deadline::in(drain_time));
-        if (!drained)
-            log::info("records are left in the spool; they are sent after the next start");
+        if (!drained) log::info("records are left in the spool; they are sent after the next start");
         link_.stop();
         uploader_.stop();
         co_await metrics_->stop(Deadline::in(Milliseconds(1'000)));

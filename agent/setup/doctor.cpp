@@ -136,7 +136,8 @@ std::vector<Diagnosis> examine_machine(const AgentConfig& config, const FileTree
     out.push_back(examine_tool(config, "perf", {"--version"}));
     out.push_back(examine_file(tree, "frequency", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
                                "the kernel tells it, governor", "no cpufreq here: frequencies are not sampled"));
-    out.push_back(examine_file(tree, "schedstat", "/proc/self/schedstat", "run-queue wait of threads can be sampled",
+    out.push_back(examine_file(tree, "schedstat", "/proc/self/schedstat",
+                               "run-queue wait of threads can be sampled; our own",
                                "the kernel has no schedstat: run-queue wait is not sampled"));
     out.push_back(examine_file(tree, "pressure", "/proc/pressure/cpu", "the kernel tells pressure (PSI)",
                                "no PSI in this kernel"));

@@ -30,6 +30,10 @@ std::string summary_of(const HelperFacts& facts) {
 } // namespace
 
 Result<std::unique_ptr<MachineParts>> MachineParts::make(const AgentConfig& config) {
+    if (::geteuid() == 0 && (config.user.empty() || config.workload_user.empty()))
+        return fail(ErrorKind::bad_input, "start the agent as root", config.file,
+                    "'user' and 'workload_user' are not both set",
+                    "name two users that aren't root: what the agent becomes, and what workloads run as");
     PERFRIG_TRY(StateDir state, StateDir::lock(config.state_dir));
     PERFRIG_CHECK(hand_over(config.state_dir, config.user));
     HelperConfig helper_config;

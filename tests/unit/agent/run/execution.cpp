@@ -220,6 +220,18 @@ TEST_CASE("a service that floods its log is drained, and its log says what was d
     for (const auto& artifact : rig.machine.artifacts.list().value()) CHECK(artifact.size < 101'000);
 }
 
+TEST_CASE("artifacts beyond the profile's bound are not kept, and the run says so") {
+    RunRig rig;
+    rig.machine.profile.limits.artifact_bytes = 100;
+    ResolvedRun run = rig.run();
+    run.services = {RunRig::service("head -c 5000 /dev/zero | tr '\\0' x; echo; echo ready; exec sleep " + rig.mark)};
+    CHECK(rig.work(run).state == "completed");
+    REQUIRE(rig.sink.finding("artifact_bound"));
+    const auto kept = rig.machine.artifacts.list().value();
+    REQUIRE(kept.size() == 1); // the tool's output still fits
+    CHECK(kept[0].name == "tools/meter.measure.stdout");
+}
+
 TEST_CASE("a cancel ends the run within seconds in whatever phase it is, and nothing is left") {
     struct Where {
         const char* state;
