@@ -9,11 +9,15 @@ namespace {
 
 LeaseStep decide_lease(const protocol::Hello& hello, const std::optional<model::Lease>& lease) {
     if (!lease) return LeaseStep::none;
-    const bool has_it = hello.open_block == lease->block_id;
+    // An agent makes the highest token durable before it answers, so a lower one proves that it never heard of this
+    // lease: the block that it names, if it is the same, it has from an earlier one.
+    const bool heard_of_it = hello.highest_token >= lease->token;
+    const bool has_it = heard_of_it && hello.open_block == lease->block_id;
     if (lease->state == LeaseState::releasing) return has_it ? LeaseStep::end_again : LeaseStep::finish;
     if (has_it) return LeaseStep::keep;
-    // An agent makes the highest token durable before it answers, so a lower one proves that it never took the block.
-    return hello.highest_token < lease->token ? LeaseStep::prepare_again : LeaseStep::revoke;
+    // Only a lease that was never answered is sure to have no run under way: of any other the agent has lost its
+    // memory.
+    return heard_of_it || lease->state != LeaseState::granted ? LeaseStep::revoke : LeaseStep::prepare_again;
 }
 
 MachineState decide_state(const protocol::Hello& hello, const model::Machine& machine, bool leased) {

@@ -49,7 +49,10 @@ TEST_CASE("an agent that never heard of its block is told again") {
     CHECK(decision.lease == LeaseStep::prepare_again);
     CHECK(decision.keep_block == 0);
     CHECK(decision.state == MachineState::leased);
-    // It may have another, old block in hand: it gives that up first.
+    // It may have another, old block in hand, or the same one from an earlier lease: it gives that up first.
+    CHECK(decide_hello(hello(7, 39), machine(MachineState::leased), lease(LeaseState::granted)).lease ==
+          LeaseStep::prepare_again);
+    CHECK(decide_hello(hello(7, 39), machine(MachineState::leased), lease(LeaseState::granted)).keep_block == 0);
     CHECK(decide_hello(hello(6, 39), machine(MachineState::leased), lease(LeaseState::granted)).keep_block == 0);
 }
 
@@ -60,6 +63,13 @@ TEST_CASE("a block that its agent had and has lost is taken from it") {
         CHECK(decision.keep_block == 0);
         CHECK(decision.state == MachineState::idle);
     }
+}
+
+TEST_CASE("an agent whose memory was wiped has lost its block") {
+    CHECK(decide_hello(hello(0, 0), machine(MachineState::leased), lease(LeaseState::active)).lease ==
+          LeaseStep::revoke);
+    CHECK(decide_hello(hello(0, 0), machine(MachineState::unreachable), lease(LeaseState::silent)).lease ==
+          LeaseStep::revoke);
 }
 
 TEST_CASE("a block that was being ended is ended, whether the agent heard it or not") {
