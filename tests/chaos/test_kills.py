@@ -33,10 +33,9 @@ def stored(rig, run):
     return [int(v) for v in samples["values"]]
 
 
-def spooled(folder):
-    """What a spool's files hold of the generator's series, by run: {run: [numbers]} (format: common/protocol)."""
-    ids, found = {}, {}
-    import json
+def spooled(folder, run, series):
+    """The numbers of one series of a run that a spool's files hold, in order (format: common/protocol)."""
+    found = []
     for segment in sorted(folder.rglob("*.seg"), key=lambda p: (int(p.parent.name), int(p.stem))):
         data = segment.read_bytes()
         at = 0
@@ -47,16 +46,10 @@ def spooled(folder):
             kind = data[at + 8]
             payload = data[at + 17:at + 8 + length]
             at += 8 + length
-            if kind == 1:
-                event = json.loads(payload)
-                if event["event"] == "series_declared" and event["name"] == "counted":
-                    ids[(event["run"], event["id"])] = True
-            elif kind == 2:
-                _, run, _, count = struct.unpack_from("<BqqI", payload, 0)
-                for i in range(count):
-                    series, value = struct.unpack_from("<Id", payload, 21 + 12 * i)
-                    if (run, series) in ids:
-                        found.setdefault(run, []).append(int(value))
+            if kind == 2:
+                _, of, _, count = struct.unpack_from("<BqqI", payload, 0)
+                samples = [struct.unpack_from("<Id", payload, 21 + 12 * i) for i in range(count)]
+                found += [int(value) for one, value in samples if of == run and one == series]
     return found
 
 
@@ -116,8 +109,9 @@ def test_an_agent_killed_during_measure_loses_nothing_that_it_had_spooled(rig):
     shutil.copytree(rig.agent_folder("local") / "state" / "spool", copy)
     wait_until(lambda: not rig.workload_left(), 15, "everything that the agent had started is gone")
     wait_until(lambda: not rig.cgroups_left(), 10, "its cgroups are gone")
-    before = spooled(copy).get(run, [])
     rig.start_controller()
+    series, = [s["id"] for s in rig.get(f"/api/v1/runs/{run}/series")["items"] if s["name"] == "counted"]
+    before = spooled(copy, run, series)
     rig.start_agent()
     document = rig.wait_ended(submission, within=120)
     runs = rig.runs(submission)

@@ -47,7 +47,7 @@ def test_readiness_by_log_line_and_by_command(rig):
 
 def test_a_flood_of_log_lines_is_bounded_and_says_what_was_dropped(rig):
     run = the_run(rig, experiments.service(
-        "echo first line; yes a flood of words that never ends and says nothing at all | head -c 60000000; echo up; exec sleep 600",
+        "echo first line; yes a flood of words that never ends and says nothing at all | head -c 60000000; echo; echo up; exec sleep 600",
         "{log: '^up$', within: 60s}"), within=180)
     assert run["state"] == "completed", run["reason"]
     text = artifact_text(rig, run, "server")
