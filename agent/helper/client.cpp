@@ -230,14 +230,18 @@ Result<HelperFacts> HelperClient::facts(Deadline deadline) {
 
 std::vector<RunLost> HelperClient::take_lost() {
     static_cast<void>(check_alive()); // reads what waits; that the helper is gone is told by the next call
-    const std::lock_guard lock(state_->mutex);
+    const std::unique_lock lock(state_->mutex, std::try_to_lock);
+    if (!lock) return {};
     std::vector<RunLost> lost(state_->lost.begin(), state_->lost.end());
     state_->lost.clear();
     return lost;
 }
 
+// The lock is held for as long as a request takes, which may be half a minute: whoever only looks must not wait for it
+// (heartbeats leave from that thread). The request itself finds out when the helper goes.
 Result<void> HelperClient::check_alive() {
-    const std::lock_guard lock(state_->mutex);
+    const std::unique_lock lock(state_->mutex, std::try_to_lock);
+    if (!lock) return {};
     while (!state_->gone) {
         auto packet = receive_packet(state_->socket.get(), Deadline::in(Milliseconds(0)));
         if (!packet && packet.error().kind == ErrorKind::timed_out) return {};

@@ -215,7 +215,13 @@ class Helper {
             report.killed += ended.killed;
             report.runs.push_back(run.text());
         }
-        if (verb.remove_directories) PERFRIG_CHECK(remove_directories([](const RunName&) { return true; }));
+        // That no process is left is what a start depends on; a folder that can't be removed (too deep, too many files)
+        // must not keep the agent from starting for ever.
+        const auto deadline = Deadline::in(time_to_remove);
+        for (const auto& run : verb.remove_directories ? work_.runs() : std::vector<RunName>())
+            if (!guardians_.contains(run))
+                if (const auto removed = work_.remove_run_directory(run, deadline); !removed)
+                    log::warning(removed.error().text());
         return encode(report);
     }
 

@@ -254,13 +254,12 @@ void BlockWorker::run_next() {
     log::info("run " + std::to_string(next.run) + " begins");
     Execution execution(machine_, block, {next.run, next.attempt, next.resolved}, interrupt_, status_);
     const RunOutcome outcome = execution.work();
-    bool stopping = false;
-    {
+    std::optional<Deadline> hurry; // set once the agent is told to stop, before or while it is tried
+    const auto recorded = execution.record_end(outcome, Deadline::in(record_end_time), [&] {
         const std::lock_guard lock(mutex_);
-        stopping = stop_;
-    }
-    const auto recorded =
-        execution.record_end(outcome, Deadline::in(stopping ? record_end_time_stopping : record_end_time));
+        if (stop_ && !hurry) hurry = Deadline::in(record_end_time_stopping);
+        return hurry && hurry->passed();
+    });
     status_.set({});
     log::info("run " + std::to_string(next.run) + " " + outcome.state +
               (outcome.reason.empty() ? std::string() : ": " + outcome.reason));

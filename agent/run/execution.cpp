@@ -174,10 +174,10 @@ RunOutcome Execution::work() {
     return {stop.state, recorder_->redacted(stop.reason), helper_lost};
 }
 
-Result<void> Execution::record_end(const RunOutcome& outcome, Deadline deadline) {
+Result<void> Execution::record_end(const RunOutcome& outcome, Deadline deadline, const std::function<bool()>& give_up) {
     while (true) {
         const auto written = recorder_->end(outcome.state, outcome.reason);
-        if (written || deadline.passed()) return written;
+        if (written || deadline.passed() || (give_up && give_up())) return written;
         log::error("the end of run " + std::to_string(assigned_.run) +
                    " can't be recorded yet: " + written.error().text());
         std::this_thread::sleep_for(std::min(deadline.left(), Milliseconds(1'000)));

@@ -24,8 +24,8 @@ class Execution {
               Interrupt& interrupt, WorkStatus& status);
     // Never throws for what a run can bring about. Everything but the end state is recorded when it returns.
     RunOutcome work();
-    // The last event; tries again until it is written or the deadline passes.
-    Result<void> record_end(const RunOutcome& outcome, Deadline deadline);
+    // The last event; tries again until it is written, the deadline passes or `give_up` says so.
+    Result<void> record_end(const RunOutcome& outcome, Deadline deadline, const std::function<bool()>& give_up = {});
 
   private:
     RunStep<void> check();

@@ -72,6 +72,9 @@ RunStep<void> Execution::wait_until_ready(RunProcess& process, const ServiceSpec
             if (!probe->exited->status.good())
                 answer = fail(ErrorKind::unavailable, "run", "its readiness command",
                               probe->exited->status.text() + probe->last_words());
+            // Hundreds of looks may be needed: their logs must not stay open until the run's end.
+            for (const auto& output : {probe->out, probe->err})
+                if (const auto finished = output->finish(); !finished) return failed(finished.error());
             break;
         }
         }

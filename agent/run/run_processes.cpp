@@ -1,6 +1,7 @@
 #include "agent/run/run_processes.hpp"
 
 #include "agent/collectors/proc_formats.hpp"
+#include "agent/collectors/process_table.hpp"
 #include "agent/run/run_checks.hpp"
 
 #include <algorithm>
@@ -71,7 +72,12 @@ std::vector<pid_t> pids_of(const FileTree& tree, const Spawned& spawned) {
         if (listed)
             for (const std::int64_t pid : *listed) pids.insert(static_cast<pid_t>(pid));
     }
-    if (pids.empty()) pids.insert(spawned.pid);
+    if (!pids.empty()) return {pids.begin(), pids.end()};
+    // Without a cgroup: what descends from it and what is in its process group.
+    ProcessTable table(tree);
+    SampleSink unread; // what can't be read of others is not ours
+    table.refresh(unread);
+    pids = table.family(spawned.pid, {spawned.pid});
     return {pids.begin(), pids.end()};
 }
 

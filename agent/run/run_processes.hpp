@@ -81,7 +81,7 @@ class RunProcesses {
 };
 
 int signal_number(const std::string& name); // "TERM", "SIGINT"; 0: no such signal
-// The states of the processes of a cgroup folder, by its cgroup.procs; just `root` where that can't be read.
+// The processes of a started one: those of its cgroup; where it has none, its descendants and its process group.
 std::vector<pid_t> pids_of(const FileTree& tree, const Spawned& spawned);
 
 } // namespace perfrig

@@ -16,6 +16,7 @@ constexpr Milliseconds close_time{2'000};
 constexpr Milliseconds gather_time{20};              // records that come in a burst leave in one batch
 constexpr std::size_t most_welcome_bytes = 64 << 20; // a block of thousands of runs
 constexpr Milliseconds say_again_after{60'000};      // the same failure of the link, in the log
+constexpr std::size_t most_held = 1'000;             // words between a hello and its welcome
 constexpr int missed_beats = 5;                      // replies that may be missing before the link is given up
 } // namespace
 
@@ -100,6 +101,7 @@ asio::awaitable<Result<void>> Link::dial(int* status) {
                                                            socket_options, status));
     auto session = std::make_shared<Session>(std::move(socket), executor_);
     protocol::Hello hello = make_hello_();
+    held_.clear(); // the standing below is newer
     const BlockStanding standing = worker_.standing();
     hello.epoch = spool_.epoch();
     hello.open_block = standing.block;
@@ -122,6 +124,8 @@ asio::awaitable<Result<void>> Link::dial(int* status) {
     session_ = session;
     if (standing.worked && message->keep_block == standing.block)
         say(protocol::BlockWorked{standing.block, standing.token});
+    for (protocol::FromAgent& word : held_) say(std::move(word));
+    held_.clear();
     tasks_.spawn("the link's reader", read_all(session));
     tasks_.spawn("the link's sender", send_records(session));
     tasks_.spawn("the link's heart", beat(session));
@@ -252,7 +256,10 @@ asio::awaitable<void> Link::write(std::shared_ptr<Session> session, protocol::Fr
 
 void Link::say(protocol::FromAgent message) {
     asio::post(executor_, [this, message = std::move(message)]() mutable {
-        if (session_ && !session_->ended) tasks_.spawn("a word to the controller", write(session_, std::move(message)));
+        if (session_ && !session_->ended)
+            tasks_.spawn("a word to the controller", write(session_, std::move(message)));
+        else if (!session_ && held_.size() < most_held)
+            held_.push_back(std::move(message));
     });
 }
 

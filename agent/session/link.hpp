@@ -13,6 +13,7 @@
 #include "common/net/task_group.hpp"
 
 #include <atomic>
+#include <deque>
 #include <memory>
 
 namespace perfrig {
@@ -69,8 +70,9 @@ class Link {
     TaskGroup tasks_;
     AsyncEvent changed_; // records came, acks came, the end
     std::atomic<bool> woken_ = false;
-    std::shared_ptr<Session> session_; // the connection there is
-    SpoolPosition acknowledged_;       // the last ack
+    std::shared_ptr<Session> session_;     // the connection there is
+    std::deque<protocol::FromAgent> held_; // said since the last hello was made: it doesn't know of them yet
+    SpoolPosition acknowledged_;           // the last ack
     std::optional<std::int64_t> offset_ns_, offset_error_ns_;
     LinkFigures figures_;
     bool stop_ = false;

@@ -107,13 +107,15 @@ asio::awaitable<void> Uploader::run() {
             const StoredArtifact artifact = (*artifacts)[i];
             const auto step = co_await upload(artifact);
             if (!step) {
-                wait = backoff.next(random());
-                // That the controller is away is the link's to say, once.
-                if (step.error().kind == ErrorKind::unavailable)
+                if (wait == look_every) wait = backoff.next(random());
+                // That the controller is away is the link's to say, once. What it refuses is about this artifact alone:
+                // the others must not wait behind it for ever.
+                if (step.error().kind == ErrorKind::unavailable || step.error().kind == ErrorKind::timed_out) {
                     log::debug(step.error().text());
-                else
-                    log::warning(step.error().text());
-                break;
+                    break;
+                }
+                log::warning(step.error().text());
+                continue;
             }
             if (*step == Step::done) backoff.reset();
         }

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace perfrig {
@@ -19,6 +20,14 @@ Result<void> hand_over(const std::string& folder, const std::string& user_name) 
     for (const std::string& path : {folder, folder + "/lock"})
         if (::lchown(path.c_str(), user.uid, user.gid) != 0) return fail_errno(errno, "give to " + user_name, path);
     return {};
+}
+
+// Collectors keep three files a thread of the workload open. Only ours: what the helper starts keeps its limit.
+void allow_many_files() {
+    rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == files.rlim_max) return;
+    files.rlim_cur = files.rlim_max;
+    if (::setrlimit(RLIMIT_NOFILE, &files) != 0) log::warning("the limit of open files can't be raised");
 }
 
 Result<HelperFacts> wait_for_facts(HelperClient& helper) { return helper.facts(Deadline::in(Milliseconds(20'000))); }
@@ -42,6 +51,7 @@ Result<std::unique_ptr<MachineParts>> MachineParts::make(const AgentConfig& conf
     helper_config.agent_user = config.user;
     helper_config.workload_user = config.workload_user;
     PERFRIG_TRY(HelperClient helper, start_helper(helper_config)); // from here on we are the agent's user
+    allow_many_files();
     // Every thread of ours keeps to the monitor's CPUs; the helper doesn't, it starts the workloads.
     if (const auto monitor = config.profile.roles.find("monitor"); monitor != config.profile.roles.end())
         if (!pin_this_thread(monitor->second))

@@ -190,3 +190,20 @@ TEST_CASE("a sweep leaves the runs of its own agent alone") {
     CHECK(marked(mark).size() == 1);
     CHECK(::access(guard->directory().c_str(), F_OK) == 0);
 }
+
+TEST_CASE("a directory that can't be removed does not fail the sweep that an agent begins with") {
+    Bench bench;
+    auto guard = bench.client->begin_run({5, 1}, soon());
+    REQUIRE(guard);
+    const std::string deep = "i=0; while [ $i -lt 300 ]; do mkdir d && cd d || exit 1; i=$((i+1)); done; echo done";
+    CHECK(outcome_of(*guard, order({"sh", "-c", deep})).out == "done\n");
+    REQUIRE(guard->end(soon()));
+    auto other = bench.client->begin_run({6, 1}, soon());
+    REQUIRE(other);
+    REQUIRE(other->end(soon()));
+    CHECK(eventually([&] {
+        REQUIRE(bench.client->sweep(true, soon()));
+        return ::access((bench.config.work_base + "/run-6-1").c_str(), F_OK) != 0; // once its guardian is reaped
+    }));
+    CHECK(::access((bench.config.work_base + "/run-5-1").c_str(), F_OK) == 0);
+}

@@ -251,3 +251,22 @@ TEST_CASE("runs beside each other are ended each for itself") {
     { const RunGuard dropped = *std::move(two); } // without end(): the guardian ends it
     CHECK(none_left(mark_two));
 }
+
+TEST_CASE("whether the helper lives is answered at once, even while it is busy with a request") {
+    Bench bench;
+    ::kill(bench.client->helper_pid(), SIGSTOP); // a long request, seen from outside
+    std::thread asking([&] { CHECK(!bench.client->facts(Deadline::in(Milliseconds(3'000)))); });
+    Milliseconds longest{0};
+    for (const auto until = Deadline::in(Milliseconds(1'000)); !until.passed();) {
+        const auto before = std::chrono::steady_clock::now();
+        CHECK(bench.client->check_alive());
+        CHECK(bench.client->take_lost().empty());
+        longest =
+            std::max(longest, std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now() - before));
+        std::this_thread::sleep_for(Milliseconds(5));
+    }
+    asking.join();
+    ::kill(bench.client->helper_pid(), SIGCONT);
+    CHECK(longest.count() < 1'000);
+    CHECK(bench.client->facts(soon())); // late answers are passed over
+}

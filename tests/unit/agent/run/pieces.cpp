@@ -14,6 +14,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 using namespace perfrig;
 
@@ -194,4 +195,19 @@ TEST_CASE("a program is looked up in the workload's path, and one that is missin
     CHECK(find_program("sh", "/nowhere").empty());
     CHECK(find_program("./built-later", "/bin") == "./built-later");
     CHECK(package_remedy("wrk").find("wrk") != std::string::npos);
+}
+
+TEST_CASE("without a cgroup the processes of a service are all that descend from it, not the first alone") {
+    SpawnRequest request;
+    request.argv = {"/bin/sh", "-c", "sleep 60 & (sleep 60 & exec sleep 60) & wait"};
+    const auto spawned = spawn(request);
+    REQUIRE(spawned);
+    Spawned without;
+    without.pid = spawned->pid;
+    std::size_t most = 0;
+    for (const Deadline deadline = Deadline::in(Milliseconds(10'000)); most < 4 && !deadline.passed(); ::usleep(5'000))
+        most = pids_of(FileTree(), without).size();
+    ::kill(-spawned->pid, SIGKILL);
+    ::waitpid(spawned->pid, nullptr, 0);
+    CHECK(most == 4);
 }

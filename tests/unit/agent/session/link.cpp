@@ -28,6 +28,7 @@ struct StandIn {
     bool acknowledge = true;
     std::vector<protocol::Cursor> cursors;
     std::int64_t keep_block = 0;
+    std::function<void()> before_welcome;
     std::vector<protocol::Hello> hellos;
     std::vector<std::string> tokens;
     std::map<std::int64_t, std::map<std::uint64_t, int>> records; // epoch -> sequence -> how often it came
@@ -84,6 +85,7 @@ struct StandIn {
                 REQUIRE(decoded);
                 if (const auto* hello = std::get_if<protocol::Hello>(&*decoded)) {
                     hellos.push_back(*hello);
+                    if (before_welcome) before_welcome();
                     protocol::Welcome welcome;
                     welcome.cursors = cursors;
                     welcome.heartbeat_every_ms = 50;
@@ -344,5 +346,14 @@ TEST_CASE("a block that is worked is said again after each hello that keeps it")
         CHECK(r.controller.hellos.at(0).highest_token == 7);
         CHECK(co_await r.until([&] { return !r.controller.beats.empty(); }));
         CHECK(r.controller.beats.at(0).token == 7); // renews its lease
+    });
+}
+
+TEST_CASE("what the worker says between a hello and its welcome is not lost") {
+    LinkRig rig;
+    rig.controller.before_welcome = [&rig] { rig.link->say(protocol::BlockReleased{3, 7}); };
+    rig.run([](LinkRig& r) -> asio::awaitable<void> {
+        CHECK(co_await r.until([&] { return r.controller.words.size() == 1; }));
+        CHECK(std::get<protocol::BlockReleased>(r.controller.words.at(0)).token == 7);
     });
 }

@@ -25,6 +25,7 @@ struct ArtifactServer {
 
     asio::awaitable<HttpResponse> serve(HttpRequest request) {
         if (request.bearer_token() != std::optional<std::string>("t")) co_return problem_response(401, "");
+        if (request.segments.at(5) == "a/refused") co_return problem_response(422, "never");
         if (request.segments.at(5) != "logs/a b.txt" || expected == 0) co_return problem_response(404, "no offer");
         if (request.method == "PUT") {
             ++puts;
@@ -112,4 +113,14 @@ TEST_CASE("an artifact whose offer isn't stored yet waits, and nothing is sent w
     int looks = 0;
     CHECK(rig.run_until([&] { return ++looks > 50; }));
     CHECK(rig.artifacts.puts == 0);
+}
+
+TEST_CASE("an artifact that the controller refuses for good does not keep the others") {
+    UploadRig rig;
+    rig.artifacts.expected = rig.bytes.size();
+    REQUIRE(write_file_atomically(rig.folder.path("y"), "y"));
+    REQUIRE(rig.store.take(7, "a/refused", rig.folder.path("y"))); // listed first
+    CHECK(rig.run_until([&] { return rig.store.list().value().size() == 1; }));
+    CHECK(rig.artifacts.content == rig.bytes);
+    CHECK(rig.store.list().value().at(0).name == "a/refused"); // kept: nothing is thrown away unasked
 }
