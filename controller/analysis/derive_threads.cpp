@@ -62,7 +62,7 @@ void derive_switches(Derivation& d, const std::set<std::string>& processes) {
             const double rate = total->second.per_second();
             d.metric("context_switches_per_second", labels, "1/s", rate, *total->second.window);
             if (const auto throughput = d.throughput_over(*total->second.window))
-                d.metric("context_switches_per_request", labels, "1", rate / *throughput, *total->second.window);
+                d.metric("context_switches_per_request", labels, "count", rate / *throughput, *total->second.window);
         }
         for (const auto& [key, total] : thread_totals(d.index, name, d.window, process_and_group))
             if (total.window->seconds() > 0)

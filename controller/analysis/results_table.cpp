@@ -3,6 +3,7 @@
 #include "common/stats/summary.hpp"
 
 #include <algorithm>
+#include <set>
 #include <span>
 
 namespace perfrig::analysis {
@@ -66,8 +67,10 @@ void add_values(Row& row, const RunResult& one, std::map<std::string, Column>& c
         const auto [column, added] = columns.try_emplace(key);
         if (added) {
             const Main main = main_of(metric.name, metric.labels);
-            column->second = {key,           main.place > 0 ? main.title : key, metric.unit, metric.name, metric.labels,
-                              main.place > 0};
+            column->second = {key,           main.place > 0 ? main.title : key,
+                              metric.unit,   metric.name,
+                              metric.labels, main.place > 0,
+                              metric.source};
         }
         row.values[key].values.push_back({one.run.id, one.run.replicate, *metric.value});
     }
@@ -97,6 +100,21 @@ Row row_of(const model::Cell& cell, const std::map<int, const RunResult*>& repli
     return row;
 }
 
+// A tool that reports nothing of what main_of knows was told what to report by its experiment: that is what its user
+// wants to see. Where several tools ran, their label tells them apart.
+void show_other_tools(std::map<std::string, Column>& columns) {
+    std::set<std::string> known;
+    for (const auto& [key, column] : columns)
+        if (column.source == "tool" && column.main) known.insert(get(column.labels, "tool"));
+    for (auto& [key, column] : columns) {
+        const std::string tool = get(column.labels, "tool");
+        if (column.source != "tool" || known.contains(tool) || column.labels.size() > (tool.empty() ? 0U : 1U))
+            continue;
+        column.main = true;
+        column.title = column.metric + (tool.empty() ? "" : " (" + tool + ")");
+    }
+}
+
 } // namespace
 
 std::string column_key(std::string_view metric, const model::Labels& labels) {
@@ -115,10 +133,11 @@ ResultsTable summarise(const std::vector<model::Cell>& cells, const std::vector<
     std::map<std::string, Column> columns;
     for (const model::Cell& cell : cells) out.rows.push_back(row_of(cell, by_cell[cell.id], columns));
     std::ranges::stable_sort(out.rows, {}, [](const Row& row) { return row.cell.ordinal; });
+    show_other_tools(columns);
     for (auto& [key, column] : columns) out.columns.push_back(std::move(column));
     std::ranges::stable_sort(out.columns, {}, [](const Column& column) {
         const int place = main_of(column.metric, column.labels).place;
-        return place == 0 ? 1000 : place;
+        return place > 0 ? place : column.main ? 2 : 1000; // a tool's own metrics come with the tools' others
     });
     return out;
 }

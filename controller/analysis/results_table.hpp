@@ -17,7 +17,8 @@ struct Column {
     std::string unit;
     std::string metric; // its name
     model::Labels labels;
-    bool main = false; // one of those a person wants to see first; main columns come first
+    bool main = false;  // one of those a person wants to see first; main columns come first
+    std::string source; // tool, derived or collector
 };
 
 struct Value {
@@ -62,7 +63,8 @@ struct RunResult {
 };
 
 // Units are SI. Main columns: requests or transactions per second, latency mean and p99, operation time, busy per role,
-// switches per request, service demand.
+// switches per request, service demand; and of a tool that reports none of these (any program may be one), all that it
+// reports without labels.
 ResultsTable summarise(const std::vector<model::Cell>& cells, const std::vector<RunResult>& runs);
 
 std::string column_key(std::string_view metric, const model::Labels& labels);

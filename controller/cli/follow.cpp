@@ -28,6 +28,8 @@ bool run_ended(const std::string& state) {
            state == "interrupted";
 }
 
+bool is_away(const Error& error) { return error.kind == ErrorKind::unavailable || error.kind == ErrorKind::timed_out; }
+
 std::string name_of(const Json& run) {
     std::string out;
     for (const auto& [factor, level] : run.at("levels").items())
@@ -108,7 +110,8 @@ double Follower::elapsed_in_phase_ms(std::int64_t run, const std::string& phase)
 void Follower::print_bar(const Json& submission) {
     if (!options_.terminal || options_.quiet) return;
     std::int64_t ended = 0;
-    for (const auto& [state, count] : submission.value("run_counts", Json::object()).items())
+    const Json counts = submission.value("run_counts", Json::object()); // items() doesn't keep it alive
+    for (const auto& [state, count] : counts.items())
         if (run_ended(state)) ended += count.get<std::int64_t>();
     std::string line = "[" + std::to_string(ended) + "/" + std::to_string(submission.value("run_count", 0)) + "] ";
     const Json& current = submission.value("current_runs", Json::array());
@@ -142,20 +145,23 @@ void Follower::print_bar(const Json& submission) {
 Result<Json> Follower::follow() {
     Deadline controller_back = Deadline::in(patience_without_controller);
     std::optional<Deadline> cancelled_by;
+    bool cancelled = false;
     for (;; std::this_thread::sleep_for(poll_every)) {
-        if (stop_signal && !cancelled_by) {
-            clear_bar();
-            std::cerr << "cancelling the submission" << std::endl;
-            if (const auto cancelled = client_.post(target_ + "/cancel", Json::object()); !cancelled)
-                return std::move(cancelled).error();
-            cancelled_by = Deadline::in(cancel_within);
+        if (stop_signal && !cancelled) {
+            if (!cancelled_by) {
+                clear_bar();
+                std::cerr << "cancelling the submission" << std::endl;
+                cancelled_by = Deadline::in(cancel_within);
+            }
+            const auto told = client_.post(target_ + "/cancel", Json::object());
+            cancelled = told.has_value();
+            // Nobody else cancels it: a controller that restarts just now is asked again.
+            if (!told && (!is_away(told.error()) || cancelled_by->passed())) return std::move(told).error();
         }
         auto submission = client_.get(target_);
         if (!submission) {
             // A controller that restarts disturbs nothing that it follows.
-            const ErrorKind kind = submission.error().kind;
-            if ((kind != ErrorKind::unavailable && kind != ErrorKind::timed_out) || controller_back.passed())
-                return std::move(submission).error();
+            if (!is_away(submission.error()) || controller_back.passed()) return std::move(submission).error();
             continue;
         }
         controller_back = Deadline::in(patience_without_controller);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace perfrig::report {
@@ -76,8 +77,8 @@ Rows rows_of(const Json& results) {
     std::erase_if(columns, [&](const Column& c) { return !shown(results, c); });
     for (const Column& column : columns) {
         const std::string unit = readable_unit(column.unit);
-        out.header.push_back(unit.empty() || unit == "1" || unit == "1/s" ? column.title
-                                                                          : column.title + " [" + unit + "]");
+        out.header.push_back(unit.empty() || unit == "count" || unit == "1/s" ? column.title
+                                                                              : column.title + " [" + unit + "]");
     }
     out.header.push_back("n");
     out.header.push_back("");
@@ -141,6 +142,9 @@ std::string results_as_junit(const Json& results, const Json& runs) {
     const std::string experiment = results.value("experiment", "");
     std::string cases;
     int failures = 0, skipped = 0, total = 0;
+    std::set<std::int64_t> tried_again;
+    for (const Json& run : runs)
+        if (const Json of = run.value("retry_of", Json()); of.is_number()) tried_again.insert(of.get<std::int64_t>());
     for (const Json& run : runs) {
         ++total;
         std::string name;
@@ -151,14 +155,16 @@ std::string results_as_junit(const Json& results, const Json& runs) {
         const std::string state = run.value("state", ""), verdict = run.value("verdict", ""),
                           reason = run.value("reason", "");
         cases += "  <testcase classname=\"" + xml_text(experiment) + "\" name=\"" + xml_text(name) + "\"";
-        if (state == "refused" || state == "cancelled" || state == "interrupted") {
+        // An interrupted attempt with another behind it is no loss; the last one is.
+        const bool mended = state == "interrupted" && tried_again.contains(run.value("id", std::int64_t{0}));
+        if (state == "refused" || state == "cancelled" || mended) {
             ++skipped;
             cases += "><skipped message=\"" + xml_text(state + ": " + reason) + "\"/></testcase>\n";
         } else if (state != "completed" || verdict == "void") {
             ++failures;
             cases += "><failure type=\"" + xml_text(verdict == "void" ? "void" : state) + "\" message=\"" +
                      xml_text(reason.empty() ? "see its findings" : reason) + "\">run " +
-                     std::to_string(run.value("id", 0)) + "</failure></testcase>\n";
+                     std::to_string(run.value("id", std::int64_t{0})) + "</failure></testcase>\n";
         } else {
             cases += "/>\n";
         }

@@ -103,7 +103,12 @@ std::string readable_number(double value, std::string_view unit) {
         std::snprintf(text, sizeof text, "%.0f", value);
         return with_thousands(text);
     }
-    const int decimals = size >= 100 ? 1 : size >= 10 ? 2 : size >= 1 ? 3 : 4;
+    const int decimals = size >= 100                ? 1
+                         : size >= 10               ? 2
+                         : size >= 1                ? 3
+                         : size >= 0.1 || size == 0 ? 4
+                         : size >= 0.01             ? 5
+                                                    : 6;
     if (size != 0 && size < 0.001)
         std::snprintf(text, sizeof text, "%.3e", value);
     else

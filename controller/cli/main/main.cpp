@@ -56,7 +56,12 @@ template <class Ask> int with_client(const Options& o, Ask ask) {
 }
 
 int exit_of(const Json& submission) {
-    if (submission.value("state", "") != "completed") return exit_run_failed;
+    if (submission.value("state", "") != "completed") {
+        // Interrupted to the last attempt, and nothing failed by itself: that says nothing of what was measured.
+        const Json counts = submission.value("run_counts", Json::object());
+        const bool lost = counts.value("interrupted", 0) > 0 && counts.value("failed", 0) == 0;
+        return lost && submission.value("state", "") == "failed" ? exit_infrastructure : exit_run_failed;
+    }
     const Json verdicts = submission.value("verdict_counts", Json::object());
     return verdicts.value("void", 0) > 0 ? exit_run_failed : exit_good;
 }

@@ -94,3 +94,32 @@ TEST_CASE("a placeholder is no value") {
     none.metrics[0].value.reset();
     CHECK(!summarise(cells(), {none}).rows[0].values.contains("requests_per_second"));
 }
+
+TEST_CASE("of a tool that reports nothing well known, all that it reports without labels is a main column") {
+    auto one = result(1, 1, 10);
+    const auto tool = [](const std::string& name, model::Labels labels) {
+        auto out = metric(name, 1, std::move(labels));
+        out.source = "tool";
+        return out;
+    };
+    auto derived = metric("agent_cpu_ratio", 1);
+    derived.source = "derived";
+    one.metrics = {tool("yield_time", {}), tool("evenness", {}), tool("yields", {{"thread", "1"}}), derived};
+    const auto alone = summarise(cells(), {one});
+    REQUIRE(alone.columns.size() == 4);
+    CHECK(alone.columns[0].title == "evenness");
+    CHECK(alone.columns[0].main);
+    CHECK(alone.columns[1].title == "yield_time");
+    CHECK(alone.columns[1].main);
+    CHECK(!alone.columns[2].main);
+    CHECK(!alone.columns[3].main);
+
+    one.metrics = {tool("requests_per_second", {{"tool", "wrk"}}), tool("bytes_read", {{"tool", "wrk"}}),
+                   tool("evenness", {{"tool", "probe"}})};
+    const auto beside = summarise(cells(), {one});
+    REQUIRE(beside.columns.size() == 3);
+    CHECK(beside.columns[0].title == "requests/s (wrk)");
+    CHECK(beside.columns[1].title == "evenness (probe)");
+    CHECK(beside.columns[1].main);
+    CHECK(!beside.columns[2].main);
+}

@@ -63,6 +63,15 @@ TEST_CASE("JUnit counts a void run as a failure and a refused one as skipped") {
     CHECK(xml.find("a &amp; b") != std::string::npos);
 }
 
+TEST_CASE("of interrupted attempts only one that nothing came behind is a failure") {
+    const Json runs = Json::parse(R"([
+      {"id": 1, "levels": {}, "attempt": 1, "state": "interrupted", "verdict": "unreviewed", "reason": "killed", "retry_of": null},
+      {"id": 2, "levels": {}, "attempt": 2, "state": "completed", "verdict": "unreviewed", "reason": "", "retry_of": 1},
+      {"id": 3, "levels": {}, "attempt": 3, "state": "interrupted", "verdict": "unreviewed", "reason": "killed", "retry_of": null}])");
+    const std::string xml = results_as_junit(sample_results(), runs);
+    CHECK(xml.find("tests=\"3\" failures=\"1\" skipped=\"1\"") != std::string::npos);
+}
+
 TEST_CASE("numbers keep four significant digits whatever their size") {
     CHECK(readable_number(0, "ratio") == "0.0000");
     CHECK(readable_number(0.9981, "ratio") == "99.81");
@@ -71,6 +80,7 @@ TEST_CASE("numbers keep four significant digits whatever their size") {
     CHECK(readable_number(-1234, "") == "-1,234");
     CHECK(readable_number(0.000254, "s") == "0.2540");
     CHECK(readable_number(0.0000001, "") == "1.000e-07");
+    CHECK(readable_number(0.0000050124, "s") == "0.005012"); // 5 us: two digits would hide what is compared
 }
 
 TEST_CASE("columns align by what is seen, not by bytes") {
