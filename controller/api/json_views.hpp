@@ -29,7 +29,6 @@ Json to_json(const model::Process& process, const std::map<model::Id, std::strin
 Json to_json(const model::Token& token);
 Json to_json(const model::Event& event);
 Json to_json(const model::Machine& machine);
-Json to_json(const Experiment& experiment, const Plan& plan);
 Json to_json(const analysis::ResultsTable& table); // columns and rows
 
 // What a list shows of a submission.

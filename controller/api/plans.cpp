@@ -1,6 +1,6 @@
+#include "common/experiment/plan_document.hpp"
 #include "controller/api/definition.hpp"
 #include "controller/api/handlers.hpp"
-#include "controller/api/json_views.hpp"
 #include "controller/api/request.hpp"
 
 namespace perfrig::api {
@@ -20,7 +20,7 @@ Result<HttpResponse> plan(db::Connection&, const Request& request) {
     PERFRIG_TRY(const auto definition, read_definition(request));
     const auto checked = check_definition(definition);
     if (!checked.refusal.empty()) return faults_answer(checked.refusal, checked.faults);
-    return json_answer(to_json(*checked.experiment, *checked.plan));
+    return json_answer(plan_document(*checked.experiment, *checked.plan));
 }
 
 } // namespace perfrig::api

@@ -1,3 +1,5 @@
+#include "common/base/hash.hpp"
+#include "common/experiment/plan_document.hpp"
 #include "controller/api/definition.hpp"
 #include "controller/api/handlers.hpp"
 #include "controller/api/json_views.hpp"
@@ -17,7 +19,7 @@ Json boot_state_of(const PlannedBlock& block) {
 
 // The plan without its cells and runs, which have tables of their own.
 Json summary_of(const Experiment& experiment, const Plan& plan) {
-    Json json = to_json(experiment, plan);
+    Json json = plan_document(experiment, plan);
     json.erase("cells");
     json.erase("blocks");
     return json;
@@ -33,6 +35,11 @@ model::NewSubmission new_submission(const Request& request, const Definition& de
     out.plan = summary_of(experiment, plan);
     out.idempotency_token = request.caller.token_hash;
     out.idempotency_key = request.http.headers.value_or("Idempotency-Key", "");
+    // The key stands for the whole request, but for whether it was confirmed: asked again with another priority it is
+    // another request, and must not be answered as if that had been taken.
+    out.request_sha = sha256_hex(canonical_json({{"definition", sha256_hex(experiment.definition)},
+                                                 {"priority", definition.priority},
+                                                 {"source", out.source}}));
     out.priority = definition.priority;
     out.seed = static_cast<std::int64_t>(plan.seed);
     if (!experiment.machine.name.empty()) out.machine_name = experiment.machine.name;

@@ -3,7 +3,7 @@
 #include "common/base/file_tree.hpp"
 #include "common/base/hash.hpp"
 #include "common/base/units.hpp"
-#include "common/experiment/plan.hpp"
+#include "common/experiment/plan_document.hpp"
 #include "controller/cli/exit_codes.hpp"
 #include "controller/report/text.hpp"
 
@@ -47,30 +47,6 @@ Checked check(const SubmitOptions& options, bool json) {
     for (const Fault& fault : checked.outcome.faults) std::cerr << fault.text(name) << "\n";
     std::cerr << checked.outcome.faults.size() << (checked.outcome.faults.size() == 1 ? " fault" : " faults") << "\n";
     return checked;
-}
-
-Json plan_document(const Experiment& experiment, const Plan& plan) {
-    Json cells = Json::array(), blocks = Json::array(), factors = Json::array();
-    for (const Factor& factor : experiment.factors) factors.push_back(factor.name);
-    for (const Cell& cell : plan.cells) cells.push_back({{"cell_key", cell.key}, {"levels", cell.levels}});
-    for (const PlannedBlock& block : plan.blocks) {
-        Json runs = Json::array(), boot = Json::object();
-        for (std::uint32_t i = 0; i < block.run_count; ++i) {
-            const PlannedRun& run = plan.runs[block.first_run + i];
-            runs.push_back({{"cell", run.cell}, {"replicate", run.replicate}});
-        }
-        for (const auto& [key, value] : block.kernel_args) boot[key] = value ? Json(*value) : Json(nullptr);
-        blocks.push_back({{"kernel_args", boot}, {"run_count", block.run_count}, {"runs", runs}});
-    }
-    return {{"experiment", experiment.name},
-            {"factors", factors},
-            {"order", to_string(experiment.order)},
-            {"seed", plan.seed},
-            {"cells", cells},
-            {"blocks", blocks},
-            {"cell_count", plan.cells.size()},
-            {"run_count", plan.runs.size()},
-            {"expected_seconds", plan.expected_seconds}};
 }
 
 std::string levels_text(const Experiment& experiment, const Cell& cell) {
