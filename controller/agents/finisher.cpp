@@ -57,6 +57,17 @@ boost::asio::awaitable<bool> Finisher::finish(model::Id run) {
         ++failed_count_;
         log::error("run " + std::to_string(run) + " can't be finished (try " + std::to_string(++tries_[run]) + " of " +
                    std::to_string(most_tries) + "): " + done.error().text());
+        if (tries_[run] < most_tries) co_return true;
+        // Its submission must not wait for ever for what can't be done.
+        auto job = [&pool = pool_, run, why = done.error().text()] {
+            return pool.run([&](db::Connection& c) { return ingest::give_up_run(c, run, why); });
+        };
+        const auto given_up = co_await blocking_.run(job);
+        if (given_up)
+            tries_.erase(run);
+        else
+            --tries_[run]; // asked again with the next look
+        finished_();
         co_return true;
     }
     ++finished_count_;

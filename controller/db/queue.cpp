@@ -203,18 +203,19 @@ Result<std::vector<model::Id>> retryable(Connection& c, int limit) {
                 c.exec("select r.id from submission s join run r on r.submission_id = s.id where s.state in ('queued', "
                        "'running') and not s.cancel_requested and r.state = 'interrupted' and r.attempt < $2 and not "
                        "exists (select from run n where n.cell_id = r.cell_id and n.replicate = r.replicate "
-                       "and n.attempt = r.attempt + 1) order by r.id limit $1",
+                       "and n.attempt = r.attempt + 1) and not exists (select from lease l "
+                       "where l.block_id = r.block_id) order by r.id limit $1",
                        {limit, most_attempts}));
     std::vector<model::Id> out;
     for (int i = 0; i < rows.size(); ++i) out.push_back(rows.integer(i, 0));
     return out;
 }
 
-Result<std::vector<model::Run>> overdue_runs(Connection& c, int limit) {
+Result<std::vector<model::Run>> overdue_runs(Connection& c, int limit, model::Id block) {
     return select(c, false,
                   std::string("where r.state in ") + open_states +
-                      " and r.deadline < now() order by r.deadline limit $1",
-                  {limit});
+                      " and r.deadline < now() and ($2 = 0::bigint or r.block_id = $2) order by r.deadline limit $1",
+                  {limit, block});
 }
 
 } // namespace perfrig::db::queue

@@ -69,10 +69,11 @@ constexpr int most_attempts = 3;
 // the run was not interrupted. Asked twice, the same run comes back.
 Result<std::optional<model::Run>> retry(Connection& c, model::Id run, Milliseconds start_within);
 
-// Interrupted runs that should have a next attempt and have none yet: what a controller that died left undone.
+// Interrupted runs that should have a next attempt and have none yet, though no machine has their block any more: they
+// ended so late that it ended with them, or a controller died in between. A block in hand gets its own retries.
 Result<std::vector<model::Id>> retryable(Connection& c, int limit);
 
-// Open runs whose deadline has passed by the database's clock, oldest first.
-Result<std::vector<model::Run>> overdue_runs(Connection& c, int limit);
+// Open runs whose deadline has passed by the database's clock, oldest first; of one block where it is named.
+Result<std::vector<model::Run>> overdue_runs(Connection& c, int limit, model::Id block = 0);
 
 } // namespace perfrig::db::queue

@@ -69,4 +69,18 @@ Result<void> finish_run(db::Connection& c, model::Id id) {
     return transaction.commit();
 }
 
+Result<void> give_up_run(db::Connection& c, model::Id id, const std::string& why) {
+    PERFRIG_TRY(db::Transaction transaction, db::Transaction::begin(c));
+    model::Finding finding;
+    finding.run_id = id;
+    finding.check_name = "not_evaluated";
+    finding.severity = model::Severity::warning;
+    finding.subject = "run " + std::to_string(id);
+    finding.message = "its samples could not be sealed or evaluated; they are kept as they came: " + why;
+    finding.source = "controller";
+    PERFRIG_CHECK(db::facts::add_findings(c, {&finding, 1}));
+    PERFRIG_CHECK(c.exec("update run set sealed_at = now() where id = $1 and sealed_at is null", {id}));
+    return transaction.commit();
+}
+
 } // namespace perfrig::ingest

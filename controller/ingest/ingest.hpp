@@ -32,4 +32,8 @@ Result<Stored> store_batch(db::Connection& c, model::Id machine, const protocol:
 // Takes seconds for a large run: give it a deadline of a minute. conflict: it has not ended.
 Result<void> finish_run(db::Connection& c, model::Id run);
 
+// Where finish_run fails for good: the run counts as sealed with a finding that says why, so that its submission ends.
+// Its frames stay; late records make finish_run due again.
+Result<void> give_up_run(db::Connection& c, model::Id run, const std::string& why);
+
 } // namespace perfrig::ingest

@@ -17,6 +17,9 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
+// An agent answers prepare_block at once, but one that reads slowly may have a long one still before it.
+constexpr Milliseconds answer_patience{20'000};
+
 Milliseconds since(Steady::time_point then) { return std::chrono::duration_cast<Milliseconds>(Steady::now() - then); }
 
 Milliseconds since_utc_ns(std::int64_t then_ns) {
@@ -30,14 +33,27 @@ class Pass {
         out_.said = std::move(input_.said);
     }
 
-    Result<PassOutput> look() {
-        if (input_.look_for_silence) PERFRIG_CHECK(mark_silence());
-        for (const auto& agent : input_.agents) PERFRIG_CHECK(look_at(agent));
-        if (input_.finish_submissions) PERFRIG_CHECK(finish_submissions());
+    PassOutput look() {
+        if (input_.look_for_silence) note(mark_silence());
+        for (const auto& agent : input_.agents) {
+            if (database_is_gone()) break;
+            const SaidToAgent before = out_.said[agent.machine];
+            const auto looked = look_at(agent);
+            if (!looked) out_.said[agent.machine] = before; // nothing of it was committed, nothing is said
+            note(looked);
+        }
+        if (input_.finish_submissions && !database_is_gone()) note(retry_what_nobody_has());
+        if (input_.finish_submissions && !database_is_gone()) note(finish_submissions());
         return std::move(out_);
     }
 
   private:
+    // One agent's trouble must neither keep the others waiting nor lose what was committed for them.
+    void note(const Result<void>& done) {
+        if (!done && !out_.error) out_.error = done.error();
+    }
+    bool database_is_gone() const { return out_.error && out_.error->kind == ErrorKind::unavailable; }
+
     void say(const ConnectedAgent& agent, protocol::FromController message) {
         out_.messages.push_back({agent.machine, agent.session, std::move(message)});
     }
@@ -76,8 +92,8 @@ class Pass {
             said = {};
             said.session = agent.session;
             said.token = lease->token;
+            said.prepared = Steady::now();
         }
-        // A granted block whose agent has not answered: prepare_block is under way, or hello will say it again.
         return look_at_block(agent, *lease, said);
     }
 
@@ -106,6 +122,7 @@ class Pass {
         said = {};
         said.session = agent.session;
         said.token = *token;
+        said.prepared = Steady::now();
         for (auto& message : messages) {
             if (const auto* prepare = std::get_if<protocol::PrepareBlock>(&message))
                 for (const auto& run : prepare->runs) said.runs.insert(run.run);
@@ -115,7 +132,7 @@ class Pass {
     }
 
     Result<void> look_at_block(const ConnectedAgent& agent, const model::Lease& lease, SaidToAgent& said) {
-        bool assigned = false;
+        bool assigned = false, prepared_again = false;
         std::optional<BlockStep> step;
         std::vector<protocol::FromController> messages;
         std::set<model::Id> told_runs;
@@ -130,9 +147,11 @@ class Pass {
             retried = 0;
             PERFRIG_TRY(const auto block, db::queue::block(c, lease.block_id));
             PERFRIG_TRY(const auto submission, db::submissions::get(c, block.submission_id));
+            PERFRIG_TRY(prepared_again, prepare_unanswered(c, lease, said, messages));
             PERFRIG_TRY(retried, make_retries(c, lease, submission, lines));
             PERFRIG_CHECK(assign_retries(c, lease, submission, said, messages, told_runs));
             assigned = !messages.empty();
+            if (prepared_again && !assigned) return {}; // none of its runs can be made: the lease has ended
             PERFRIG_TRY(const auto progress, db::queue::progress(c, lease.block_id));
             BlockView view;
             view.lease = lease.state;
@@ -160,6 +179,7 @@ class Pass {
         };
         PERFRIG_CHECK(pool_.run_in_transaction(work));
         said.runs.merge(told_runs);
+        if (prepared_again) said.prepared = Steady::now();
         said.cancel = said.cancel || step == BlockStep::cancel_runs;
         said.end = said.end || step == BlockStep::end_block;
         out_.retried += retried;
@@ -170,12 +190,25 @@ class Pass {
         return {};
     }
 
+    // A granted block whose agent has not answered: prepare_block is under way; or it was never sent, since the answer
+    // to the grant's commit was lost. An agent that has the block takes it for said twice.
+    Result<bool> prepare_unanswered(db::Connection& c, const model::Lease& lease, const SaidToAgent& said,
+                                    std::vector<protocol::FromController>& messages) {
+        if (lease.state != model::LeaseState::granted || since(said.prepared) < answer_patience) return false;
+        PERFRIG_TRY(const auto machine, db::machines::find_by_id(c, lease.machine_id));
+        PERFRIG_TRY(auto runs, db::queue::runs_of_block(c, lease.block_id));
+        std::erase_if(runs, [](const model::Run& run) { return run.state != model::RunState::assigned; });
+        PERFRIG_TRY(messages, prepare_block(c, machine, lease, runs));
+        return true;
+    }
+
     Result<std::int64_t> make_retries(db::Connection& c, const model::Lease& lease, const model::Submission& submission,
                                       std::vector<std::string>& lines) {
         db::runs::Filter filter;
         filter.block = lease.block_id;
         filter.state = model::RunState::interrupted;
         std::int64_t made = 0;
+        if (lease.state == model::LeaseState::releasing) return made; // too late for this lease: the block waits anew
         PERFRIG_TRY(const auto interrupted, db::runs::list(c, filter, {0, 1'000}));
         for (const auto& run : interrupted.items) {
             if (!retry_is_due(run.state, run.attempt, submission.cancel_requested)) continue;
@@ -224,7 +257,8 @@ class Pass {
                                        std::vector<protocol::FromController>& messages,
                                        std::vector<std::string>& lines) {
         if (lease.state == model::LeaseState::silent) return {};
-        PERFRIG_TRY(const auto overdue, overdue_runs_of(c, lease.block_id));
+        // Of this block alone: another's thousands, on a machine that died, must not hide its own.
+        PERFRIG_TRY(const auto overdue, db::queue::overdue_runs(c, 1'000, lease.block_id));
         for (const auto& run : overdue) {
             PERFRIG_TRY(const auto late, lateness(c, run));
             const auto asked = said.overdue.find(run.id);
@@ -251,12 +285,6 @@ class Pass {
         return {};
     }
 
-    Result<std::vector<model::Run>> overdue_runs_of(db::Connection& c, model::Id block) {
-        PERFRIG_TRY(auto overdue, db::queue::overdue_runs(c, 1'000));
-        std::erase_if(overdue, [&](const model::Run& run) { return run.block_id != block; });
-        return overdue;
-    }
-
     // How far its deadline has passed. An assigned run's time begins when the run before it in the block has ended, and
     // while another run is open it has not begun.
     Result<Milliseconds> lateness(db::Connection& c, const model::Run& run) {
@@ -274,6 +302,17 @@ class Pass {
             }
         }
         return late;
+    }
+
+    // Runs that were interrupted so late that their block ended before anybody made their retries.
+    Result<void> retry_what_nobody_has() {
+        PERFRIG_TRY(const auto runs, pool_.run([](db::Connection& c) { return db::queue::retryable(c, 100); }));
+        for (const auto run : runs) {
+            PERFRIG_TRY(const auto again,
+                        pool_.run([&](db::Connection& c) { return db::queue::retry(c, run, times_.start_within); }));
+            if (again) tell("run " + std::to_string(run) + " was interrupted as its block ended: it waits anew");
+        }
+        return {};
     }
 
     Result<void> finish_submissions() {
@@ -295,7 +334,7 @@ class Pass {
 
 } // namespace
 
-Result<PassOutput> look_at_queue(db::Pool& pool, PassInput input, const LeaseTimes& times) {
+PassOutput look_at_queue(db::Pool& pool, PassInput input, const LeaseTimes& times) {
     return Pass(pool, std::move(input), times).look();
 }
 

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -30,7 +31,8 @@ struct SaidToAgent {
     std::int64_t token = 0; // of the lease that the rest is about
     bool cancel = false;
     bool end = false;
-    std::set<model::Id> runs;                                           // retries assigned
+    std::chrono::steady_clock::time_point prepared; // when the block was last told, or the session found with it
+    std::set<model::Id> runs;                       // retries assigned
     std::map<model::Id, std::chrono::steady_clock::time_point> overdue; // asked to cancel
 };
 
@@ -52,9 +54,10 @@ struct PassOutput {
     std::vector<Outgoing> messages;
     std::vector<std::string> log; // what was decided, for people
     std::int64_t granted = 0, retried = 0, overdue = 0, silenced = 0, ended = 0, cancelled = 0;
-    bool changed = false; // followers have something to see
+    bool changed = false;       // followers have something to see
+    std::optional<Error> error; // the first one. What was committed before it stands in the rest, and is to be said
 };
 
-Result<PassOutput> look_at_queue(db::Pool& pool, PassInput input, const LeaseTimes& times);
+PassOutput look_at_queue(db::Pool& pool, PassInput input, const LeaseTimes& times);
 
 } // namespace perfrig::queue

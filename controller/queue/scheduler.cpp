@@ -44,20 +44,27 @@ boost::asio::awaitable<void> Scheduler::look() {
     input.said = said_;
     input.look_for_silence = started >= trusted_from_;
     input.finish_submissions = finished_at_ == Steady::time_point{};
-    auto job = [&pool = pool_, times = times_, input = std::move(input)] { return look_at_queue(pool, input, times); };
+    auto job = [&pool = pool_, times = times_, input = std::move(input)]() -> Result<PassOutput> {
+        return look_at_queue(pool, input, times);
+    };
     auto out = co_await blocking_.run(job);
     ++counts_.passes;
     counts_.last_pass_seconds = std::chrono::duration<double>(Steady::now() - started).count();
-    if (!out) {
+    std::optional<Error> error;
+    if (!out)
+        error = out.error();
+    else
+        error = std::exchange(out->error, std::nullopt);
+    if (out) take(std::move(*out));
+    if (error) {
         ++counts_.failed_passes;
         // Nobody could renew a lease either: agents get a whole lease time from when it is back.
-        trusted_from_ = Steady::now() + times_.lease;
-        if (!std::exchange(complained_, true)) log::warning("the queue can't be worked: " + out.error().text());
+        if (error->kind == ErrorKind::unavailable) trusted_from_ = Steady::now() + times_.lease;
+        if (!std::exchange(complained_, true)) log::warning("the queue can't be worked: " + error->text());
         co_return;
     }
     if (std::exchange(complained_, false)) log::info("the queue is worked again");
     if (finished_at_ == Steady::time_point{}) finished_at_ = Steady::now();
-    take(std::move(*out));
 }
 
 void Scheduler::take(PassOutput out) {

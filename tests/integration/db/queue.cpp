@@ -139,13 +139,28 @@ TEST_CASE("revoking interrupts what was assigned, makes the next attempts and le
     CHECK(!good(db::queue::revoke(db.c(), 999'999, "none", "me")));
 }
 
+TEST_CASE("a run that was interrupted as its block ended is found, and its block waits anew") {
+    Scratch db;
+    const Rig r = rig(db.c(), 1);
+    end_run(db.c(), r.run(0), RunState::interrupted);
+    CHECK(good(db::queue::end(db.c(), r.machine.id, r.granted.lease.token, model::BlockState::done, "")));
+    CHECK(good(db::queue::retryable(db.c(), 10)) == std::vector<model::Id>{r.run(0)});
+    const auto second = good(db::queue::retry(db.c(), r.run(0), start_time));
+    REQUIRE(second);
+    CHECK(second->state == RunState::planned);
+    CHECK(good(db::queue::retryable(db.c(), 10)).empty());
+    const auto next = grant(db.c(), r.machine);
+    REQUIRE(next);
+    CHECK(next->block.id == r.granted.block.id);
+}
+
 TEST_CASE("only an interrupted run is tried again, once each time and three times in all") {
     Scratch db;
     const Rig r = rig(db.c(), 2);
     end_run(db.c(), r.run(1), RunState::failed);
     CHECK(!good(db::queue::retry(db.c(), r.run(1), start_time)));
     end_run(db.c(), r.run(0), RunState::interrupted);
-    CHECK(good(db::queue::retryable(db.c(), 10)) == std::vector<model::Id>{r.run(0)});
+    CHECK(good(db::queue::retryable(db.c(), 10)).empty()); // its machine's scheduler makes it
     const auto second = good(db::queue::retry(db.c(), r.run(0), start_time));
     REQUIRE(second);
     CHECK(second->state == RunState::assigned); // its block is in hand

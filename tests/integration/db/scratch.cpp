@@ -94,7 +94,7 @@ protocol::StateChanged state(const std::string& word, const std::string& reason)
 }
 
 protocol::SeriesDeclared series(std::uint32_t id, const std::string& name, std::map<std::string, std::string> labels) {
-    return {id, name, "seconds", "counter", std::move(labels)};
+    return {id, name, "s", "counter", std::move(labels)};
 }
 
 std::int64_t count(db::Connection& c, const std::string& sql) { return good(c.exec(sql.c_str())).integer(0, 0); }

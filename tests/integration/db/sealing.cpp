@@ -142,6 +142,24 @@ TEST_CASE("samples of a series that was never declared are kept and found") {
     CHECK(good(db::runs::findings(db.c(), r.run())).front().check_name == "series_undeclared");
 }
 
+TEST_CASE(
+    "a run that can't be finished is given up with a finding, keeps its frames, and holds its submission no longer") {
+    Scratch db;
+    const Rig r = rig(db.c());
+    Generator g{r.run(), r.machine.id};
+    declare(db.c(), g, 1, 2);
+    send(db.c(), g, 1, 50, 2);
+    good(db::runs::change_state(db.c(), r.run(), model::RunState::failed, "x", std::nullopt, "test"));
+    good(ingest::give_up_run(db.c(), r.run(), "no room"));
+    CHECK(good(db::runs::unsealed(db.c(), 5)).empty());
+    CHECK(count(db.c(), "select count(*) from live_frame") == 50);
+    const auto findings = good(db::runs::findings(db.c(), r.run()));
+    REQUIRE(findings.size() == 1);
+    CHECK(findings.front().message.find("no room") != std::string::npos);
+    good(ingest::finish_run(db.c(), r.run())); // whoever mends it may do it after all
+    CHECK(stored(db.c(), r.run()) == g.truth);
+}
+
 TEST_CASE("a large run is sealed whole") {
     Scratch db;
     const Rig r = rig(db.c());
