@@ -124,10 +124,9 @@ bool ProcessThreads::read_totals(ReadContext& context, SampleSink& sink) {
 }
 
 void ProcessThreads::register_series(SampleSink& sink) {
-    ids_[cpu] = sink.series("process_cpu_seconds", "seconds", SeriesKind::counter, labels_.map());
-    ids_[waited_children] =
-        sink.series("process_waited_children_cpu_seconds", "seconds", SeriesKind::counter, labels_.map());
-    ids_[rss] = sink.series("process_rss_bytes", "bytes", SeriesKind::gauge, labels_.map());
+    ids_[cpu] = sink.series("process_cpu_seconds", "s", SeriesKind::counter, labels_.map());
+    ids_[waited_children] = sink.series("process_waited_children_cpu_seconds", "s", SeriesKind::counter, labels_.map());
+    ids_[rss] = sink.series("process_rss_bytes", "B", SeriesKind::gauge, labels_.map());
 }
 
 void ProcessThreads::end_series(SampleSink& sink) {

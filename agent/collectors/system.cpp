@@ -27,7 +27,7 @@ void CpuCollector::tick(std::int64_t, SampleSink& sink) {
         if (node.empty()) { // new, or back online
             auto& ids = ids_[c.cpu];
             for (std::size_t i = 0; i < kinds; ++i)
-                ids[i] = sink.series(names[i], "seconds", SeriesKind::counter, {{"cpu", std::to_string(c.cpu)}});
+                ids[i] = sink.series(names[i], "s", SeriesKind::counter, {{"cpu", std::to_string(c.cpu)}});
         } else {
             ids_.insert(std::move(node));
         }
@@ -68,7 +68,7 @@ void MemoryCollector::tick(std::int64_t, SampleSink& sink) {
 
 void MemoryCollector::add(const char* series, double bytes, SampleSink& sink) {
     int& id = ids_[series];
-    if (id == 0) id = sink.series(series, "bytes", SeriesKind::gauge, {});
+    if (id == 0) id = sink.series(series, "B", SeriesKind::gauge, {});
     sink.add(id, bytes);
 }
 
@@ -94,9 +94,9 @@ FrequencyCollector::FrequencyCollector(const FileTree& tree) : budget_(OpenFileB
     for (const std::string& cpu : *names) {
         if (!cpu.starts_with("cpu") || cpu.find_first_not_of("0123456789", 3) != std::string::npos || cpu.size() == 3)
             continue;
-        add(cpu, "/cpufreq/scaling_cur_freq", "cpu_frequency_hertz", "hertz", SeriesKind::gauge, 1000);
-        add(cpu, "/thermal_throttle/core_throttle_count", "cpu_core_throttles", "events", SeriesKind::counter, 1);
-        add(cpu, "/thermal_throttle/package_throttle_count", "cpu_package_throttles", "events", SeriesKind::counter, 1);
+        add(cpu, "/cpufreq/scaling_cur_freq", "cpu_frequency_hertz", "Hz", SeriesKind::gauge, 1000);
+        add(cpu, "/thermal_throttle/core_throttle_count", "cpu_core_throttles", "count", SeriesKind::counter, 1);
+        add(cpu, "/thermal_throttle/package_throttle_count", "cpu_package_throttles", "count", SeriesKind::counter, 1);
     }
 }
 
@@ -129,7 +129,7 @@ void OverheadCollector::tick(std::int64_t, SampleSink& sink) {
     const auto seconds = [](const timeval& t) {
         return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
     };
-    if (id_ == 0) id_ = sink.series("agent_cpu_seconds", "seconds", SeriesKind::counter, {});
+    if (id_ == 0) id_ = sink.series("agent_cpu_seconds", "s", SeriesKind::counter, {});
     sink.add(id_, seconds(use.ru_utime) + seconds(use.ru_stime));
 }
 

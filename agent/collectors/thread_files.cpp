@@ -127,14 +127,14 @@ void ThreadFiles::register_series(const ProcessLabels& labels, bool has_schedsta
     const auto counter = [&](const char* name, const char* unit) {
         return sink.series(name, unit, SeriesKind::counter, all);
     };
-    ids_[user] = counter("thread_cpu_user_seconds", "seconds");
-    ids_[system] = counter("thread_cpu_system_seconds", "seconds");
+    ids_[user] = counter("thread_cpu_user_seconds", "s");
+    ids_[system] = counter("thread_cpu_system_seconds", "s");
     if (has_schedstat) {
-        ids_[cpu] = counter("thread_cpu_seconds", "seconds");
-        ids_[wait] = counter("thread_run_queue_wait_seconds", "seconds");
+        ids_[cpu] = counter("thread_cpu_seconds", "s");
+        ids_[wait] = counter("thread_run_queue_wait_seconds", "s");
     }
-    ids_[voluntary] = counter("thread_voluntary_switches", "switches");
-    ids_[involuntary] = counter("thread_involuntary_switches", "switches");
+    ids_[voluntary] = counter("thread_voluntary_switches", "count");
+    ids_[involuntary] = counter("thread_involuntary_switches", "count");
 }
 
 void ThreadFiles::add_values(const ReadContext& context, SampleSink& sink) {

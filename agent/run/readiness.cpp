@@ -5,7 +5,6 @@
 #include "common/net/url.hpp"
 
 #include <arpa/inet.h>
-#include <cctype>
 #include <cerrno>
 #include <netinet/in.h>
 #include <poll.h>
@@ -31,28 +30,6 @@ Result<void> connect_once(const sockaddr* address, socklen_t length, const std::
 }
 
 } // namespace
-
-std::string literal_of(std::string_view pattern) {
-    static constexpr std::string_view plain = " -_:,;/=<>@#%&~\"'!";
-    std::string best, run;
-    const auto end_run = [&] {
-        if (run.size() > best.size()) best = run;
-        run.clear();
-    };
-    for (const char c : pattern) {
-        if (c == '|' || c == '(' || c == '\\' || c == '[') return {}; // alternatives, groups, escapes: not plain to see
-        if (std::isalnum(static_cast<unsigned char>(c)) != 0 || plain.find(c) != std::string_view::npos) {
-            run.push_back(c);
-            continue;
-        }
-        // What a repeat stands behind may be missing.
-        if ((c == '?' || c == '*' || c == '{') && !run.empty()) run.pop_back();
-        end_run();
-        if (c == '{') return {};
-    }
-    end_run();
-    return best;
-}
 
 Result<void> check_tcp(const std::string& target, Deadline deadline) {
     PERFRIG_TRY(HostPort at, parse_host_port(target));

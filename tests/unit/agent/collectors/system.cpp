@@ -98,11 +98,11 @@ TEST_CASE("the snapshot gives rates over the last two ticks by CPU and thread gr
     const auto thread = [](const char* comm) {
         return std::map<std::string, std::string>{{"process", "web"}, {"role", "app"}, {"comm", comm}};
     };
-    first.new_series = {{1, "cpu_user_seconds", "seconds", SeriesKind::counter, {{"cpu", "5"}}},
-                        {2, "thread_cpu_user_seconds", "seconds", SeriesKind::counter, thread("io-1")},
-                        {3, "thread_cpu_user_seconds", "seconds", SeriesKind::counter, thread("io-2")},
-                        {4, "thread_voluntary_switches", "switches", SeriesKind::counter, thread("io-2")},
-                        {5, "process_rss_bytes", "bytes", SeriesKind::gauge, {{"process", "web"}, {"role", "app"}}}};
+    first.new_series = {{1, "cpu_user_seconds", "s", SeriesKind::counter, {{"cpu", "5"}}},
+                        {2, "thread_cpu_user_seconds", "s", SeriesKind::counter, thread("io-1")},
+                        {3, "thread_cpu_user_seconds", "s", SeriesKind::counter, thread("io-2")},
+                        {4, "thread_voluntary_switches", "count", SeriesKind::counter, thread("io-2")},
+                        {5, "process_rss_bytes", "B", SeriesKind::gauge, {{"process", "web"}, {"role", "app"}}}};
     first.values = {{1, 10}, {2, 1}, {3, 1}, {4, 100}, {5, 4096}};
     live.add(first);
     CHECK(live.snapshot().window_seconds == 0);
