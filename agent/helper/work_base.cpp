@@ -2,7 +2,6 @@
 
 #include "agent/helper/acting_as.hpp"
 #include "agent/helper/requests.hpp"
-#include "common/base/file_tree.hpp"
 
 #include <cerrno>
 #include <charconv>
@@ -16,7 +15,8 @@ namespace perfrig {
 
 namespace {
 
-constexpr int deepest = 256; // folders in folders that removal follows: each holds a descriptor
+constexpr int deepest = 256;                     // folders in folders that removal follows: each holds a descriptor
+constexpr std::size_t most_note_bytes = 1 << 20; // of one run; thousands of processes
 constexpr const char* notes_name = ".runs";
 constexpr const char* new_name = ".perfrig-new";
 constexpr int folder_flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -74,6 +74,21 @@ Result<void> empty_folder(int folder, const std::string& shown, Deadline deadlin
             return fail_errno(errno, "remove", shown + "/" + name);
     }
     return {};
+}
+
+// By its descriptor, never by its path: the folders above may belong to the agent's user, who could put others there,
+// and what is noted gets killed.
+std::string read_note(int folder, const std::string& name) {
+    const UniqueFd file(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    std::string text;
+    char chunk[4096];
+    while (file && text.size() < most_note_bytes) {
+        const ssize_t n = ::read(file.get(), chunk, sizeof chunk);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) break;
+        text.append(chunk, static_cast<std::size_t>(n));
+    }
+    return text;
 }
 
 } // namespace
@@ -208,10 +223,9 @@ std::vector<WorkBase::Noted> WorkBase::noted() const {
     for (const auto& name : names_in(notes_.get())) {
         const auto run = parse_run_name(name);
         if (!run) continue;
-        const auto text = read_file(path_ + "/" + notes_name + "/" + name);
+        const std::string text = read_note(notes_.get(), name);
         Noted noted{*run, {}, {}};
-        std::string_view rest;
-        if (text) rest = *text;
+        std::string_view rest = text;
         noted.boot_id = rest.substr(0, rest.find('\n'));
         rest.remove_prefix(std::min(rest.size(), noted.boot_id.size() + 1));
         while (!rest.empty()) { // a torn last line has no newline and is left out

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace perfrig {
 
@@ -18,8 +19,14 @@ Result<StateDir> StateDir::lock(const std::string& path) {
     if (error) return fail(ErrorKind::unavailable, tried, path, error.message(), "name another with --state-dir");
     ::chmod(path.c_str(), 0711); // fails where another made it for us: then its mode is theirs to choose
     const std::string name = path + "/lock";
-    UniqueFd fd(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    // Root may be opening this in a folder of the agent's user, and writes into it: it must be no other file in
+    // disguise.
+    UniqueFd fd(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
     if (!fd) return fail_errno(errno, tried, name, "make it writable for the agent's user, or name another");
+    struct stat status {};
+    if (::fstat(fd.get(), &status) != 0) return fail_errno(errno, tried, name);
+    if (!S_ISREG(status.st_mode) || status.st_nlink != 1)
+        return fail(ErrorKind::forbidden, tried, name, "it is no plain file with this one name", "remove it");
     if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
         const auto pid = read_file(name, 64);
         std::string holder = pid ? *pid : std::string();
@@ -32,6 +39,12 @@ Result<StateDir> StateDir::lock(const std::string& path) {
     if (::ftruncate(fd.get(), 0) != 0 || ::pwrite(fd.get(), pid.data(), pid.size(), 0) < 0)
         return fail_errno(errno, tried, name);
     return StateDir(path, std::move(fd));
+}
+
+Result<void> StateDir::give_to(unsigned uid, unsigned gid) const {
+    if (::lchown(path_.c_str(), uid, gid) != 0 || ::fchown(lock_.get(), uid, gid) != 0)
+        return fail_errno(errno, "give to user " + std::to_string(uid), path_);
+    return {};
 }
 
 Result<std::int64_t> StateDir::next_epoch() const {

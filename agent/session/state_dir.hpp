@@ -24,6 +24,9 @@ class StateDir {
     // conflict: another agent holds it; the message says which pid.
     static Result<StateDir> lock(const std::string& path);
 
+    // Where root starts the agent: the directory and its lock become the user's that the agent will be.
+    Result<void> give_to(unsigned uid, unsigned gid) const;
+
     // Raises the epoch on disk and returns it: 1 at the first start.
     Result<std::int64_t> next_epoch() const;
 

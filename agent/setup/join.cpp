@@ -15,7 +15,7 @@ constexpr Milliseconds answer_time{20'000};
 Result<void> give_to_user(const std::string& path, const std::string& user_name) {
     if (::geteuid() != 0 || user_name.empty()) return {};
     PERFRIG_TRY(const User user, find_user(FileTree(), user_name));
-    if (::chown(path.c_str(), user.uid, user.gid) != 0) return fail_errno(errno, "give to " + user_name, path);
+    if (::lchown(path.c_str(), user.uid, user.gid) != 0) return fail_errno(errno, "give to " + user_name, path);
     return {};
 }
 } // namespace

@@ -14,12 +14,10 @@ namespace perfrig {
 namespace {
 
 // Where root starts the agent, the state directory must belong to what the agent becomes.
-Result<void> hand_over(const std::string& folder, const std::string& user_name) {
+Result<void> hand_over(const StateDir& state, const std::string& user_name) {
     if (::geteuid() != 0 || user_name.empty()) return {};
     PERFRIG_TRY(const User user, find_user(FileTree(), user_name));
-    for (const std::string& path : {folder, folder + "/lock"})
-        if (::lchown(path.c_str(), user.uid, user.gid) != 0) return fail_errno(errno, "give to " + user_name, path);
-    return {};
+    return state.give_to(user.uid, user.gid);
 }
 
 // Collectors keep three files a thread of the workload open. Only ours: what the helper starts keeps its limit.
@@ -44,7 +42,7 @@ Result<std::unique_ptr<MachineParts>> MachineParts::make(const AgentConfig& conf
                     "'user' and 'workload_user' are not both set",
                     "name two users that aren't root: what the agent becomes, and what workloads run as");
     PERFRIG_TRY(StateDir state, StateDir::lock(config.state_dir));
-    PERFRIG_CHECK(hand_over(config.state_dir, config.user));
+    PERFRIG_CHECK(hand_over(state, config.user));
     HelperConfig helper_config;
     helper_config.state_directory = config.state_dir;
     helper_config.work_base = config.work_dir;

@@ -1,8 +1,10 @@
 // What helper and guardian refuse: rubbish, requests beyond the list, paths that lead out, root.
 #include "agent/helper/channel.hpp"
 #include "agent/helper/requests.hpp"
+#include "agent/helper/work_base.hpp"
 #include "tests/unit/agent/helper/support.hpp"
 
+#include <fstream>
 #include <sys/socket.h>
 
 using namespace perfrig;
@@ -236,4 +238,20 @@ TEST_CASE("a run's name is read back in one spelling alone") {
     for (const char* text :
          {"run-12", "run-012-3", "run-1-0", "run-0-1", "run--1-1", "run-1-1x", "walk-1-1", "run-1-1/..", ""})
         CHECK_FALSE(parse_run_name(text));
+}
+
+TEST_CASE("notes of processes to be killed come from the helper's own folder, not from one that was put in its place") {
+    Folder folder;
+    const std::string path = folder.path + "/work";
+    const auto base = WorkBase::open(path, {"own", ::geteuid(), ::getegid(), {}, "/"});
+    REQUIRE(base);
+    REQUIRE(base->note_begin({1, 1}, "boot"));
+    REQUIRE(base->note_process({1, 1}, 4711, 5));
+    REQUIRE(::rename(path.c_str(), (path + "-old").c_str()) == 0);
+    for (const auto& made : {path, path + "/.runs"}) REQUIRE(::mkdir(made.c_str(), 0755) == 0);
+    std::ofstream(path + "/.runs/run-1-1") << "boot\n1 1\n";
+    const auto noted = base->noted();
+    REQUIRE(noted.size() == 1);
+    CHECK(noted[0].boot_id == "boot");
+    CHECK(noted[0].processes == std::vector<std::pair<pid_t, std::uint64_t>>{{4711, 5}});
 }

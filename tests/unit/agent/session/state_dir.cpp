@@ -3,6 +3,9 @@
 #include "common/base/file_tree.hpp"
 #include "tests/unit/agent/session/spool_rig.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 using namespace perfrig;
 using perfrig::testing::TempFolder;
 
@@ -31,4 +34,18 @@ TEST_CASE("an epoch file that holds no number is refused, never counted from 1 a
     REQUIRE(state);
     REQUIRE(write_file_atomically(state->file("epoch"), "rubbish"));
     CHECK_FALSE(state->next_epoch());
+}
+
+TEST_CASE("a lock that is another file in disguise is refused, and that file keeps its content") {
+    TempFolder folder;
+    REQUIRE(write_file_atomically(folder.path("precious"), "content"));
+    for (const bool hard : {false, true}) {
+        const std::string state = folder.path(hard ? "hard" : "soft");
+        REQUIRE(::mkdir(state.c_str(), 0700) == 0);
+        const int made = hard ? ::link(folder.path("precious").c_str(), (state + "/lock").c_str())
+                              : ::symlink(folder.path("precious").c_str(), (state + "/lock").c_str());
+        REQUIRE(made == 0);
+        CHECK_FALSE(StateDir::lock(state));
+        CHECK(read_file(folder.path("precious")).value() == "content");
+    }
 }
