@@ -16,6 +16,8 @@ def test_the_shipped_file_is_queued_and_the_same_key_gives_the_same_submission(c
     assert again.status == 200 and again.json["id"] == first.json["id"]
     other = controller_rig.call("POST", "/api/v1/submissions", experiments.web(), {"Idempotency-Key": "night-1"})
     assert other.status == 422, other.body
+    urgent = controller_rig.call("POST", "/api/v1/submissions?priority=5", SHIPPED, {"Idempotency-Key": "night-1"})
+    assert urgent.status == 422, urgent.body  # not answered as if the priority had been taken
     assert len(controller_rig.get("/api/v1/submissions")["items"]) == 1
 
 
