@@ -29,7 +29,7 @@ Settings, later ones win: the configuration file (--config, PERFRIG_AGENT_CONFIG
 the environment, flags.
 
   flag                    variable                      file             meaning
-  --controller URL        PERFRIG_AGENT_CONTROLLER      controller       http://127.0.0.1:7171; loopback only until TLS
+  --controller URL        PERFRIG_AGENT_CONTROLLER      controller       http://127.0.0.1:7117; loopback only until TLS
   --name NAME             PERFRIG_AGENT_NAME            name             of this machine (default: the host's name)
   --token TOKEN           PERFRIG_AGENT_TOKEN           token            the agent's own (join: the join token, or
                                                                          PERFRIG_JOIN_TOKEN)
@@ -44,7 +44,7 @@ the environment, flags.
 In the file alone: labels, search_path, network_during_measure (live, after_measure), spool (most_bytes,
 segment_bytes, event_reserve_bytes), and the profile, which says what each role gets on this machine:
 
-  controller: http://127.0.0.1:7171
+  controller: http://127.0.0.1:7117
   name: xeon
   state_dir: /var/lib/perfrig-agent
   user: perfrig                  # where root starts the agent

@@ -206,7 +206,7 @@ Result<Url> controller_url(const std::string& text) {
         return fail(
             ErrorKind::bad_input, "use the controller", text,
             "without TLS the token would cross the network in the clear, so only this machine itself is allowed",
-            "forward a port: ssh -N -L 7171:127.0.0.1:7171 CONTROLLER, then use http://127.0.0.1:7171");
+            "forward a port: ssh -N -L 7117:127.0.0.1:7117 CONTROLLER, then use http://127.0.0.1:7117");
     return url;
 }
 

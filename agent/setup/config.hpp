@@ -1,7 +1,7 @@
 // The agent's configuration: its file (agent.yaml), overridden by environment (PERFRIG_AGENT_...), overridden by flags.
 // Every fault of the file is reported at once, with its place.
 //
-//   controller: http://127.0.0.1:7171      name: xeon            labels: {cpu: cascade-lake}
+//   controller: http://127.0.0.1:7117      name: xeon            labels: {cpu: cascade-lake}
 //   state_dir: /var/lib/perfrig-agent      user: perfrig         workload_user: perfrig-work
 //   profile: {roles: {app: "0-3", load: "4-7", monitor: "8"}, share: [[load, monitor]]}
 #pragma once

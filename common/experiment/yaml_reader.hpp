@@ -2,7 +2,7 @@
 //
 //   std::vector<Fault> faults;
 //   YamlReader in(tree, "", faults);
-//   config.port = in.integer("port", 7171, 1, 65535);
+//   config.port = in.integer("port", 7117, 1, 65535);
 //   YamlReader db = in.map("database");
 //   config.connection = db.text("connection", "");
 //   db.finish(); in.finish();   // unknown keys become faults, with the nearest known key

@@ -9,7 +9,7 @@
 using namespace perfrig;
 
 namespace {
-constexpr const char* good = R"(controller: http://127.0.0.1:7171
+constexpr const char* good = R"(controller: http://127.0.0.1:7117
 name: xeon
 labels: {cpu: cascade-lake}
 state_dir: /var/lib/x/
@@ -63,10 +63,10 @@ TEST_CASE("a profile that can't be is refused with its place") {
 }
 
 TEST_CASE("a controller or metrics address off this machine is refused until TLS exists") {
-    CHECK(why("controller: http://10.0.0.1:7171").find("TLS") != std::string::npos);
-    CHECK(why("controller: https://127.0.0.1:7171").find("TLS") != std::string::npos);
+    CHECK(why("controller: http://10.0.0.1:7117").find("TLS") != std::string::npos);
+    CHECK(why("controller: https://127.0.0.1:7117").find("TLS") != std::string::npos);
     CHECK(why("metrics_listen: 0.0.0.0:9464").find("TLS") != std::string::npos);
-    CHECK(parse_config("controller: http://localhost:7171", "x", {}));
+    CHECK(parse_config("controller: http://localhost:7117", "x", {}));
 }
 
 TEST_CASE("a token file that others may read is refused") {
