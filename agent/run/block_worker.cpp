@@ -244,9 +244,10 @@ void BlockWorker::run_next() {
     std::int64_t block = 0;
     {
         const std::lock_guard lock(mutex_);
+        // An order that came since may be about this very run, and found nothing open that it could interrupt.
+        if (stop_ || !orders_.empty()) return;
         next = *state_.next_waiting();
         block = state_.block();
-        if (stop_) return;
         interrupt_.clear();
         state_.run_opened(next.run);
     }

@@ -39,6 +39,7 @@ class Execution {
     RunStep<std::vector<RunProcess*>> run_tools(ToolPhase phase, Milliseconds duration);
     RunStep<void> read_tool(const ToolSpec& spec, const Tool& tool, RunProcess& process, ToolPhase phase);
     RunStep<void> read_metrics(const std::vector<RunProcess*>& tools);
+    void end_measure(); // the closing tick, then the phase's end; once
     void record_placement();
     void stop_services();
     void end_everything(RunStop* stop);

@@ -102,6 +102,7 @@ RunStep<std::vector<RunProcess*>> Execution::run_tools(ToolPhase phase, Millisec
         if (process && !process->exited)
             return failed("tool '" + process->order.name +
                           "' hung: it had not ended when its time was over, and was killed" + process->last_words());
+    if (measuring) end_measure(); // at once: what is waited for below would stretch the samples' window over idle time
     // Outputs are whole once the pipes have ended; a grandchild that holds one must not keep us.
     PERFRIG_CHECK(processes_->wait(Deadline::in(Milliseconds(2'000)), [&] {
         for (RunProcess* process : started)
@@ -138,12 +139,17 @@ RunStep<void> Execution::measure() {
     begin_phase("measure", run_.measure_ms > 0 ? std::optional(duration) : std::nullopt);
     measure_start_ns_ = machine_.sampler.tick_now();
     auto processes = run_tools(ToolPhase::measure, duration);
-    measure_end_ns_ = machine_.sampler.tick_now();
-    end_phase();
-    status_.change([](WorkStatus::View& view) { view.measuring = false; });
+    end_measure(); // where a tool could not be started, hung, or the run was stopped
     record_placement();
     if (!processes) return std::move(processes).error();
     return read_metrics(*processes);
+}
+
+void Execution::end_measure() {
+    if (!phase_open_) return;
+    measure_end_ns_ = machine_.sampler.tick_now();
+    end_phase();
+    status_.change([](WorkStatus::View& view) { view.measuring = false; });
 }
 
 void Execution::record_placement() {

@@ -117,7 +117,11 @@ void Execution::end_everything(RunStop* stop) {
     enter("uploading", margin);
     offer_artifacts();
     processes_.reset();
-    (void)machine_.helper.end_run(assigned_.run, true, Deadline::in(margin)); // the directory goes
+    const auto cleared = machine_.helper.end_run(assigned_.run, true, Deadline::in(margin)); // the directory goes
+    if (!cleared || !cleared->clean)
+        recorder_->finding("leftovers", "warning", "processes",
+                           "what the run left could not all be cleared away, and may disturb the runs behind it: " +
+                               (cleared ? cleared->why : cleared.error().text()));
 }
 
 void Execution::offer_artifacts() {

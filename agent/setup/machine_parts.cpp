@@ -55,7 +55,11 @@ Result<std::unique_ptr<MachineParts>> MachineParts::make(const AgentConfig& conf
         if (!pin_this_thread(monitor->second))
             log::warning("the agent can't keep to the monitor's CPUs " + monitor->second.text());
     PERFRIG_TRY(HelperFacts facts, wait_for_facts(helper));
-    PERFRIG_TRY(const std::int64_t epoch, state.next_epoch());
+    // On a disk that our own spool filled, only a start can send it away: the ballast is for that too.
+    auto counted = state.next_epoch();
+    if (!counted && ::unlink(state.file("spool/ballast").c_str()) == 0) counted = state.next_epoch();
+    if (!counted) return counted.error();
+    const std::int64_t epoch = *counted;
     PERFRIG_TRY(auto spool, Spool::open(state.file("spool"), epoch, config.spool));
     for (const SpoolDamage& damage : spool->take_damage())
         log::error("the spool of epoch " + std::to_string(damage.epoch) + " is damaged behind record " +
