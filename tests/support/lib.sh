@@ -39,12 +39,12 @@ doctest_program() {
     return 0
 }
 
-# pytest_folder KIND FOLDER [ARG...]: one result line a test.
+# pytest_folder KIND ARG...: one result line a test.
 pytest_folder() {
-    local kind=$1 folder=$2 report
-    shift 2
+    local kind=$1 report
+    shift
     report=$(mktemp)
-    /usr/bin/python3 -m pytest -q -p no:cacheprovider --durations=8 --junitxml="$report" "$@" "$folder"
+    /usr/bin/python3 -m pytest -q -p no:cacheprovider --durations=8 --junitxml="$report" "$@"
     local status=$?
     /usr/bin/python3 tests/support/junit_results.py "$kind" "$status" "$report" >>"$PERFRIG_TEST_RESULTS"
     rm -f "$report"
