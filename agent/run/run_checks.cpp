@@ -3,6 +3,7 @@
 #include "common/cmdline/cmdline.hpp"
 #include "common/topology/topology.hpp"
 
+#include <algorithm>
 #include <set>
 #include <unistd.h>
 
@@ -19,6 +20,39 @@ std::set<std::string> used_roles(const ResolvedRun& run) {
     return roles;
 }
 
+// Every CPU that the profile gives to some role: what a role made by the experiment out of others may lie in.
+CpuList all_granted(const Profile& profile) {
+    CpuList all;
+    for (const auto& [role, cpus] : profile.roles) all = all.either(cpus);
+    return all;
+}
+
+bool may_share(const Profile& profile, const std::string& one, const std::string& other) {
+    return std::ranges::any_of(profile.share,
+                               [&](const auto& group) { return group.contains(one) && group.contains(other); });
+}
+
+// The profile's share groups, and what follows from them for roles that the experiment made out of the profile's: a
+// made role may share CPUs with a role if every owner of those CPUs may.
+std::vector<std::set<std::string>> share_groups(const Profile& profile, const std::map<std::string, CpuList>& grants) {
+    auto groups = profile.share;
+    for (const auto& [made, made_cpus] : grants) {
+        if (profile.roles.contains(made)) continue;
+        for (const auto& [other, other_cpus] : grants) {
+            const CpuList common = made_cpus.both(other_cpus);
+            if (other == made || common.empty()) continue;
+            bool allowed = true, owned = false;
+            for (const auto& [owner, owner_cpus] : profile.roles) {
+                if (owner == other || owner_cpus.both(common).empty()) continue;
+                owned = true;
+                allowed = allowed && may_share(profile, owner, other);
+            }
+            if (owned && allowed) groups.push_back({made, other});
+        }
+    }
+    return groups;
+}
+
 RunStep<CheckedRun> check_roles(const RunMachine& machine, const ResolvedRun& run) {
     CheckedRun checked;
     std::map<std::string, CpuList> grants;
@@ -30,18 +64,17 @@ RunStep<CheckedRun> check_roles(const RunMachine& machine, const ResolvedRun& ru
         if (!cpus) return refused("role '" + role + "': " + cpus.error().text());
         // The agent's own file has the last word: a controller can't widen what it grants.
         const auto own = machine.profile.roles.find(role);
-        if (own == machine.profile.roles.end())
-            return refused("this machine's profile has no role '" + role + "': add it to the agent's configuration");
-        if (!own->second.contains_all(*cpus))
+        const CpuList most = own == machine.profile.roles.end() ? all_granted(machine.profile) : own->second;
+        if (!most.contains_all(*cpus))
             return refused("role '" + role + "' asks for CPUs " + cpus->text() + ", this machine's profile grants " +
-                           own->second.text());
+                           most.text() + ": change the profile in the agent's configuration");
         grants[role] = std::move(*cpus);
     }
     // The agent and its collectors keep to the monitor's CPUs in every run, so that role is always there.
     if (const CpuList monitor = machine.monitor_cpus(); !monitor.empty()) grants.emplace("monitor", monitor);
     auto topology = read_topology(machine.tree);
     if (!topology) return refused(topology.error().text());
-    const auto faults = check_placement(grants, machine.profile.share, *topology);
+    const auto faults = check_placement(grants, share_groups(machine.profile, grants), *topology);
     std::string why;
     for (const PlacementFault& fault : faults) {
         if (!fault.refusal)

@@ -35,8 +35,8 @@ Main main_of(const std::string& name, const model::Labels& labels) {
     if (name == "latency_seconds" && bare == model::Labels{{"quantile", "0.99"}}) return {4, "latency p99" + tool};
     // The monitor's CPUs carry the observer and, on small machines, others' work: its share is in the full table.
     if (get(labels, "role") == "monitor") return {};
-    if (name == "cpu_busy_ratio" && get(labels, "mode") == "user") return {5, get(labels, "role") + " user"};
-    if (name == "cpu_busy_ratio" && get(labels, "mode") == "system") return {6, get(labels, "role") + " system"};
+    if (name == "cpu_busy_ratio" && get(labels, "mode") == "user") return {5, get(labels, "role") + " busy user"};
+    if (name == "cpu_busy_ratio" && get(labels, "mode") == "system") return {6, get(labels, "role") + " busy system"};
     if (name == "context_switches_per_request") {
         const bool voluntary = get(labels, "kind") == "voluntary";
         return {voluntary ? 7 : 8,

@@ -36,7 +36,7 @@ def test_the_agent_registers_from_a_chroot_that_holds_nothing_else(controller_ri
         (root / "agent.yaml").write_text(f"controller: {rig.url}\nname: chrooted\nstate_dir: /state\nuser: agent\nworkload_user: work\n"
                                          f"metrics_listen: 127.0.0.1:{free_port()}\nprofile:\n  roles: {{app: \"0\", load: \"1\"}}\n")
         joined = subprocess.run(["chroot", root, "/perfrig-agent", "join", rig.url, "--config", "/agent.yaml"], capture_output=True, text=True,
-                                env={"PERFRIG_JOIN_TOKEN": rig.make_token("join")}, timeout=60)
+                                env={**os.environ, "PERFRIG_JOIN_TOKEN": rig.make_token("join")}, timeout=60)
         assert joined.returncode == 0, joined.stdout + joined.stderr
         rig.agents["chrooted"] = Process("agent", ["chroot", root, "/perfrig-agent", "run", "--config", "/agent.yaml"], rig.folder / "agent.log")
         rig.wait_connected("chrooted")

@@ -1,3 +1,4 @@
+#include "agent/run/run_checks.hpp"
 #include "tests/unit/agent/run/run_rig.hpp"
 
 #include "common/base/file_tree.hpp"
@@ -187,6 +188,34 @@ TEST_CASE("what can't work here is refused before anything starts, and the reaso
     rig.machine.profile.roles["app"] = {4095};
     run = rig.run();
     refused(run, "4095");
+}
+
+TEST_CASE(
+    "a role made out of the profile's roles is granted what they are granted, and shares what all of them share") {
+    RunRig rig;
+    const CpuList cpu = rig.machine.profile.roles.at("app");
+    const auto outcome = [&] {
+        ResolvedRun run = rig.run();
+        run.roles["pair"] = cpu.text();
+        run.services.clear();
+        run.tools[0].role = "pair";
+        return check_run(rig.machine, run);
+    };
+    REQUIRE(outcome().has_value());
+    CHECK(outcome()->roles.at("pair") == cpu);
+    // The monitor lies on the same CPU: only if every owner of that CPU may share with it, a made role may.
+    rig.machine.profile.roles["monitor"] = cpu;
+    rig.machine.profile.share = {{"app", "load"}, {"load", "monitor"}};
+    CHECK_FALSE(outcome().has_value());
+    rig.machine.profile.share = {{"app", "load", "monitor"}};
+    REQUIRE(outcome().has_value());
+    CHECK(outcome()->findings.size() == 1);
+    // Nothing outside of what some role has.
+    ResolvedRun run = rig.run();
+    run.roles["pair"] = "4095";
+    run.services.clear();
+    run.tools[0].role = "pair";
+    CHECK_FALSE(check_run(rig.machine, run).has_value());
 }
 
 TEST_CASE("a resolved run that isn't one is refused, and only that") {
