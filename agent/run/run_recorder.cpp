@@ -18,6 +18,18 @@ std::vector<std::string> longest_first(std::vector<std::string> secrets) { // on
     std::sort(secrets.begin(), secrets.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
     return secrets;
 }
+
+// Everything but the words and hashes of the protocol itself: a secret "tool" must not make an event that the
+// controller can't read, nor "beef" an artifact whose hash is wrong.
+Json redacted_event(const Json& event, const std::vector<std::string>& secrets) {
+    Json out = redact(event, secrets);
+    for (const char* key :
+         {"event", "state", "kind", "severity", "source", "status", "when", "boot_id", "fingerprint", "sha256"})
+        if (event.contains(key)) out[key] = event[key];
+    if (event["event"] == "phase_started") out["name"] = event["name"];
+    return out;
+}
+
 constexpr std::size_t most_collector_errors = 50; // findings of one run
 } // namespace
 
@@ -31,8 +43,8 @@ std::string RunRecorder::redacted(std::string text) const { return redact(std::m
 Result<void> RunRecorder::write(const protocol::RunEventBody& body) {
     std::string text = protocol::encode(protocol::RunEvent{run_, block_, clock_.monotonic_ns(), body});
     if (!secrets_.empty()) {
-        PERFRIG_TRY(Json json, parse_json(text, "a run event"));
-        text = canonical_json(redact(std::move(json), secrets_));
+        PERFRIG_TRY(const Json json, parse_json(text, "a run event"));
+        text = canonical_json(redacted_event(json, secrets_));
     }
     return sink_.append_event(text);
 }

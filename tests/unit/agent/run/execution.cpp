@@ -362,3 +362,16 @@ TEST_CASE("a readiness command that is asked for long leaves no files open behin
     CHECK(rig.sink.of<protocol::ProcessStarted>().size() > 15); // so many looks there were
     CHECK(most.load() < before + 40);
 }
+
+TEST_CASE("a secret that is also a word of the protocol makes no event unreadable") {
+    for (const char* const secret : {"measure", "state", "completed", "tool", "phase_started", "info"}) {
+        RunRig rig;
+        ResolvedRun run = rig.run();
+        run.secrets = {secret};
+        run.services[0].command.argv[2] = "echo ready; echo " + std::string(secret) + "; exec sleep " + rig.mark;
+        run.measure_ms = 100;
+        rig.work(run); // the sink refuses what the controller could not read
+        CHECK(rig.sink.states() == "preparing measuring stopping uploading completed");
+        CHECK(rig.sink.of<protocol::PhaseStarted>().size() >= 2);
+    }
+}
