@@ -12,6 +12,11 @@ std::string text_or(const Json& json, const char* key, const std::string& fallba
     return found == json.end() || !found->is_string() ? fallback : found->get<std::string>();
 }
 
+std::string number_or(const Json& json, const char* key, const std::string& fallback = "") {
+    const auto found = json.find(key);
+    return found == json.end() || !found->is_number() ? fallback : found->dump();
+}
+
 std::string counts_text(const Json& counts) {
     std::string out;
     for (const auto& [state, count] : counts.items())
@@ -24,8 +29,8 @@ Result<std::string> list_text(const Client& client) {
     std::vector<std::vector<std::string>> lines;
     for (const Json& s : page.at("items"))
         lines.push_back({std::to_string(s.value("id", 0)), text_or(s, "experiment"), text_or(s, "state"),
-                         std::to_string(s.value("priority", 0)), counts_text(s.value("run_counts", Json::object())),
-                         text_or(s, "created_at"), text_or(s, "source")});
+                         std::to_string(s.value("priority", 0)), number_or(s, "run_count"), text_or(s, "created_at"),
+                         text_or(s, "source")});
     if (lines.empty()) return std::string("nothing was submitted yet\n");
     return report::aligned({"id", "experiment", "state", "priority", "runs", "created", "source"}, lines);
 }
@@ -50,7 +55,7 @@ Result<std::string> status_text(const Client& client, std::int64_t submission) {
     out += "\nruns: " + counts_text(s.value("run_counts", Json::object())) + "\n";
     if (const std::string end = text_or(s, "expected_end"); !end.empty()) out += "expected end: " + end + "\n";
     for (const Json& block : s.value("blocks", Json::array())) {
-        out += "block " + std::to_string(block.value("ordinal", 0) + 1) + ": " + text_or(block, "state");
+        out += "block " + number_or(block, "ordinal") + ": " + text_or(block, "state");
         if (const std::string machine = text_or(block, "machine"); !machine.empty()) out += " on " + machine;
         if (const std::string reason = text_or(block, "reason"); !reason.empty()) out += ": " + reason;
         out += "\n";

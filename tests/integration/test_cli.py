@@ -33,6 +33,9 @@ def test_a_failed_run_ends_with_1_and_names_the_reason(rig):
     done = rig.cli("run", file(rig, experiments.command("exit 5")), "--junit", str(rig.folder / "j.xml"), check=1)
     assert "status 5" in done.stdout
     assert xml.parse(rig.folder / "j.xml").getroot().get("failures") == "1"
+    listed = rig.cli("status", check=0).stdout.splitlines()
+    assert listed[0].split()[:5] == ["id", "experiment", "state", "priority", "runs"] and listed[1].split()[4] == "1", listed
+    assert "block 1: done" in rig.cli("status", listed[1].split()[0], check=0).stdout
 
 
 def test_bad_input_ends_with_2_and_shows_every_place(controller_rig):
