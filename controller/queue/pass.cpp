@@ -138,7 +138,9 @@ class Pass {
         std::set<model::Id> told_runs;
         std::vector<std::string> lines;
         std::int64_t retried = 0;
+        const auto asked_before = said.overdue;
         const auto work = [&](db::Connection& c) -> Result<void> {
+            said.overdue = asked_before; // a transaction that is tried again has asked nobody yet
             assigned = false;
             step.reset();
             messages.clear();
