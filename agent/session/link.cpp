@@ -120,6 +120,17 @@ asio::awaitable<Result<void>> Link::dial(int* status) {
     if (message->version != protocol::version)
         co_return fail(ErrorKind::bad_input, "say hello to", url.text(),
                        "it chose version " + std::to_string(message->version) + " of the link, which is unknown here");
+    // Numbers of this start that it never gave out: what it spools under them would be taken for known and dropped.
+    for (const protocol::Cursor& cursor : message->cursors)
+        if (cursor.stream == protocol::main_stream && cursor.epoch == spool_.epoch() &&
+            cursor.last_seq > spool_.last_sequence())
+            co_return fail(ErrorKind::conflict, "keep the link to", url.text(),
+                           "it has record " + std::to_string(cursor.last_seq) + " of this agent's start " +
+                               std::to_string(cursor.epoch) + ", which has written only " +
+                               std::to_string(spool_.last_sequence()) +
+                               ": the state directory was lost, or another agent uses a copy",
+                           "write a larger number than " + std::to_string(cursor.epoch) +
+                               " into the file 'epoch' of the state directory, and start the agent again");
     welcome(*session, *message);
     session_ = session;
     if (standing.worked && message->keep_block == standing.block)

@@ -357,3 +357,14 @@ TEST_CASE("what the worker says between a hello and its welcome is not lost") {
         CHECK(std::get<protocol::BlockReleased>(r.controller.words.at(0)).token == 7);
     });
 }
+
+TEST_CASE("a controller that knows more of this start than was ever written is not linked to, and nothing is dropped") {
+    LinkRig rig;
+    rig.append(3);
+    rig.controller.cursors = {{4, protocol::main_stream, 1'000}}; // of an agent whose state directory was lost
+    rig.run([](LinkRig& r) -> asio::awaitable<void> {
+        CHECK(co_await r.until([&] { return r.controller.hellos.size() == 2; }));
+        CHECK(r.link->figures().last_error.find("the state directory was lost") != std::string::npos);
+        CHECK(r.spool->figures().records == 3);
+    });
+}
