@@ -170,7 +170,7 @@ TEST_CASE("evidence of placement: inside is silent, narrower is told, outside an
     CHECK(outside.finding()->message.find("0-1") != std::string::npos); // both lists are named
     CHECK(outside.finding()->message.find("0-2") != std::string::npos);
 
-    CHECK(PlacementEvidence("p", {0}).finding()->severity == "void");
+    CHECK(PlacementEvidence("p", {0}).finding()->severity == "warning");
     CHECK_FALSE(PlacementEvidence("p", {}).finding()); // wasn't pinned
 }
 
