@@ -32,6 +32,9 @@ Result<StoredArtifact> ArtifactStore::take(std::int64_t run, const std::string& 
     std::filesystem::create_directories(run_folder(run), error);
     if (error) return fail(ErrorKind::unavailable, "make the folder", run_folder(run), error.message());
     const std::string path = run_folder(run) + "/" + encoded;
+    // Its hash is about to be told for good: what a power cut leaves must still have it.
+    if (const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC)); !fd || ::fdatasync(fd.get()) != 0)
+        return fail_errno(errno, "make the artifact durable", file);
     if (::rename(file.c_str(), path.c_str()) != 0) return fail_errno(errno, "keep the artifact", path);
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) return fail_errno(errno, "keep the artifact", path);

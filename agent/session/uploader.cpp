@@ -86,7 +86,7 @@ asio::awaitable<Result<Uploader::Step>> Uploader::upload(StoredArtifact artifact
             co_return Step::done;
         }
         if (stored.bytes == last) // no progress: neither an error nor an end
-            co_return fail(ErrorKind::unavailable, "upload the artifact", artifact.name,
+            co_return fail(ErrorKind::conflict, "upload the artifact", artifact.name,
                            "the controller took no bytes behind " + std::to_string(last));
         last = stored.bytes;
         PERFRIG_CO_TRY(auto part, read_part(artifact.path, stored.bytes));

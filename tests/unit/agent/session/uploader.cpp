@@ -17,14 +17,15 @@ namespace asio = boost::asio;
 namespace {
 
 struct ArtifactServer {
-    std::string content;      // stored so far
-    std::size_t expected = 0; // 0: no offer is stored yet
-    int fail_puts = 0;        // so many PUTs are answered 503
-    std::size_t puts = 0;
+    std::string content;              // stored so far
+    std::size_t expected = 0;         // 0: no offer is stored yet
+    int fail_puts = 0;                // so many PUTs are answered 503
+    std::size_t puts = 0, others = 0; // others: looks for another artifact
     std::vector<std::size_t> part_sizes;
 
     asio::awaitable<HttpResponse> serve(HttpRequest request) {
         if (request.bearer_token() != std::optional<std::string>("t")) co_return problem_response(401, "");
+        if (request.segments.at(5) == "a/asked for later") ++others;
         if (request.segments.at(5) == "a/refused") co_return problem_response(422, "never");
         if (request.segments.at(5) != "logs/a b.txt" || expected == 0) co_return problem_response(404, "no offer");
         if (request.method == "PUT") {
@@ -123,4 +124,13 @@ TEST_CASE("an artifact that the controller refuses for good does not keep the ot
     CHECK(rig.run_until([&] { return rig.store.list().value().size() == 1; }));
     CHECK(rig.artifacts.content == rig.bytes);
     CHECK(rig.store.list().value().at(0).name == "a/refused"); // kept: nothing is thrown away unasked
+}
+
+TEST_CASE("a file that is shorter than its offer does not keep the others") {
+    UploadRig rig;
+    rig.artifacts.expected = rig.bytes.size() + 1; // the controller waits for a byte that there isn't
+    REQUIRE(write_file_atomically(rig.folder.path("y"), "y"));
+    REQUIRE(rig.store.take(8, "a/asked for later", rig.folder.path("y")));
+    CHECK(rig.run_until([&] { return rig.artifacts.others > 0; }));
+    CHECK(rig.store.list().value().size() == 2);
 }
