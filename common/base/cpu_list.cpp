@@ -16,7 +16,8 @@ Result<int> parse_id(std::string_view digits, std::string_view whole) {
     int id = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), id);
     if (digits.empty()) return refuse(whole, "a CPU id is missing");
-    if (digits[0] == '-' || digits[0] == '+' || error == std::errc::invalid_argument || end != digits.data() + digits.size())
+    if (digits[0] == '-' || digits[0] == '+' || error == std::errc::invalid_argument ||
+        end != digits.data() + digits.size())
         return refuse(whole, "'" + std::string(digits) + "' is not a CPU id");
     if (error == std::errc::result_out_of_range || id >= CpuList::most_cpus)
         return refuse(whole, "'" + std::string(digits) + "' is larger than any CPU id (at most 8191)");
@@ -77,7 +78,8 @@ bool CpuList::contains_all(const CpuList& other) const {
 
 CpuList CpuList::both(const CpuList& other) const {
     CpuList out;
-    std::set_intersection(ids_.begin(), ids_.end(), other.begin(), other.end(), std::inserter(out.ids_, out.ids_.end()));
+    std::set_intersection(ids_.begin(), ids_.end(), other.begin(), other.end(),
+                          std::inserter(out.ids_, out.ids_.end()));
     return out;
 }
 CpuList CpuList::either(const CpuList& other) const {

@@ -54,7 +54,8 @@ Result<std::string> read_file(const std::string& path, std::size_t most_bytes) {
         if (n < 0) return fail_errno(errno, "read", path);
         if (n == 0) return out;
         if (out.size() + static_cast<std::size_t>(n) > most_bytes)
-            return fail(ErrorKind::bad_input, "read", path, "it is larger than " + std::to_string(most_bytes) + " bytes");
+            return fail(ErrorKind::bad_input, "read", path,
+                        "it is larger than " + std::to_string(most_bytes) + " bytes");
         out.append(chunk, static_cast<std::size_t>(n));
     }
 }

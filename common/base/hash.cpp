@@ -36,7 +36,8 @@ struct Sha256::State {
 };
 
 Sha256::Sha256() : state_(std::make_unique<State>()) {
-    if (EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) != 1) throw std::runtime_error("SHA-256 is not available");
+    if (EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) != 1)
+        throw std::runtime_error("SHA-256 is not available");
 }
 Sha256::~Sha256() = default;
 

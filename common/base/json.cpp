@@ -15,8 +15,10 @@ bool too_deep(std::string_view text) {
     for (std::size_t i = 0; i < text.size(); ++i) {
         const char c = text[i];
         if (in_string) {
-            if (c == '\\') ++i;
-            else if (c == '"') in_string = false;
+            if (c == '\\')
+                ++i;
+            else if (c == '"')
+                in_string = false;
         } else if (c == '"') {
             in_string = true;
         } else if (c == '[' || c == '{') {
@@ -65,7 +67,9 @@ bool is_integer(const Json& j) {
     return j.is_number_integer() &&
            (!j.is_number_unsigned() || j.get<std::uint64_t>() <= static_cast<std::uint64_t>(INT64_MAX));
 }
-bool is_unsigned(const Json& j) { return j.is_number_unsigned() || (j.is_number_integer() && j.get<std::int64_t>() >= 0); }
+bool is_unsigned(const Json& j) {
+    return j.is_number_unsigned() || (j.is_number_integer() && j.get<std::int64_t>() >= 0);
+}
 bool is_number(const Json& j) { return j.is_number(); }
 bool is_boolean(const Json& j) { return j.is_boolean(); }
 bool is_object(const Json& j) { return j.is_object(); }

@@ -33,8 +33,8 @@ class JsonReader {
     double number(const char* key);
     double number_or(const char* key, double fallback);
     bool boolean_or(const char* key, bool fallback);
-    const Json& object(const char* key);   // an empty object on fault
-    const Json& array(const char* key);    // an empty array on fault
+    const Json& object(const char* key); // an empty object on fault
+    const Json& array(const char* key);  // an empty array on fault
     const Json& any_or_null(const char* key);
     bool has(const char* key) const;
     void fault(std::string why); // for checks of the caller's own

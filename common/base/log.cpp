@@ -19,7 +19,8 @@ spdlog::level::level_enum level_of(Level level) {
 } // namespace
 
 void start(std::string_view program, Level level) {
-    auto logger = std::make_shared<spdlog::logger>(std::string(program), std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    auto logger =
+        std::make_shared<spdlog::logger>(std::string(program), std::make_shared<spdlog::sinks::stderr_sink_mt>());
     logger->set_pattern("%Y-%m-%dT%H:%M:%S.%fZ %n %l %v", spdlog::pattern_time_type::utc);
     logger->set_level(level_of(level));
     logger->flush_on(spdlog::level::info);

@@ -58,17 +58,17 @@ std::string_view to_string(ErrorKind kind);
 // PERFRIG_CHECK(f()): for Result<void>. In coroutines use the CO_ forms.
 #define PERFRIG_CONCAT_2(a, b) a##b
 #define PERFRIG_CONCAT(a, b) PERFRIG_CONCAT_2(a, b)
-#define PERFRIG_TRY_IMPL(ret, tmp, decl, ...)                                                                           \
-    auto tmp = (__VA_ARGS__);                                                                                           \
-    if (!tmp) ret std::move(tmp).error();                                                                               \
+#define PERFRIG_TRY_IMPL(ret, tmp, decl, ...)                                                                          \
+    auto tmp = (__VA_ARGS__);                                                                                          \
+    if (!tmp) ret std::move(tmp).error();                                                                              \
     decl = *std::move(tmp)
 #define PERFRIG_TRY(decl, ...) PERFRIG_TRY_IMPL(return, PERFRIG_CONCAT(perfrig_try_, __LINE__), decl, __VA_ARGS__)
 #define PERFRIG_CO_TRY(decl, ...) PERFRIG_TRY_IMPL(co_return, PERFRIG_CONCAT(perfrig_try_, __LINE__), decl, __VA_ARGS__)
-#define PERFRIG_CHECK(...)                                                                                              \
-    do {                                                                                                                \
-        if (auto perfrig_check = (__VA_ARGS__); !perfrig_check) return std::move(perfrig_check).error();                \
+#define PERFRIG_CHECK(...)                                                                                             \
+    do {                                                                                                               \
+        if (auto perfrig_check = (__VA_ARGS__); !perfrig_check) return std::move(perfrig_check).error();               \
     } while (false)
-#define PERFRIG_CO_CHECK(...)                                                                                           \
-    do {                                                                                                                \
-        if (auto perfrig_check = (__VA_ARGS__); !perfrig_check) co_return std::move(perfrig_check).error();             \
+#define PERFRIG_CO_CHECK(...)                                                                                          \
+    do {                                                                                                               \
+        if (auto perfrig_check = (__VA_ARGS__); !perfrig_check) co_return std::move(perfrig_check).error();            \
     } while (false)

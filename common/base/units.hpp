@@ -11,7 +11,8 @@
 
 namespace perfrig {
 
-// ns, us, ms, s, m, h; decimals allowed ("1.5s"), parts too ("1m30s"); not negative; at most 366 days. "0" alone is zero.
+// ns, us, ms, s, m, h; decimals allowed ("1.5s"), parts too ("1m30s"); not negative; at most 366 days. "0" alone is
+// zero.
 Result<Nanoseconds> parse_duration(std::string_view text);
 // B, KiB, MiB, GiB, TiB (1024) and kB, MB, GB, TB (1000).
 Result<std::uint64_t> parse_size(std::string_view text);

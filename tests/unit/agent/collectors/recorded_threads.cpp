@@ -45,7 +45,8 @@ struct Recorded {
     void thread(int pid, int tid, const std::string& comm, int user, int system) {
         files.write(folder(pid, tid) + "/stat", stat_text(tid, comm, user, system));
         files.write(folder(pid, tid) + "/status", status_text(user, system, "0-1", comm));
-        files.write(folder(pid, tid) + "/schedstat", std::to_string((user + system) * 10'000'000LL) + " 2000000000 9\n");
+        files.write(folder(pid, tid) + "/schedstat",
+                    std::to_string((user + system) * 10'000'000LL) + " 2000000000 9\n");
     }
     const Tick& tick() {
         collector.tick(0, sink);
