@@ -186,9 +186,13 @@ Result<void> WorkBase::remove_run_directory(const RunName& run, Deadline deadlin
     const std::string name = run.text();
     {
         const ActingAs user(workload_);
-        const UniqueFd folder(::openat(base_.get(), name.c_str(), folder_flags));
+        UniqueFd folder(::openat(base_.get(), name.c_str(), folder_flags));
         if (!folder && errno == ENOENT) return {};
+        // A workload may take the rights from its own directory. The folder above is ours: this name is no link.
+        if (!folder && errno == EACCES && ::fchmodat(base_.get(), name.c_str(), 0700, 0) == 0)
+            folder.reset(::openat(base_.get(), name.c_str(), folder_flags));
         if (!folder) return fail_errno(errno, "remove the run's directory", directory_of(run));
+        ::fchmod(folder.get(), 0700);
         PERFRIG_CHECK(empty_folder(folder.get(), directory_of(run), deadline, 0));
     }
     if (::unlinkat(base_.get(), name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)

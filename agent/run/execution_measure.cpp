@@ -175,7 +175,7 @@ RunStep<void> Execution::read_tool(const ToolSpec& spec, const Tool& tool, RunPr
     const std::int64_t asked_ms = measuring ? run_.measure_ms : run_.warm_up_ms;
     if (asked_ms > 0) output.asked_seconds = static_cast<double>(asked_ms) / 1e3;
     const auto reading = tool.parse(output);
-    const std::string ended = " (" + process.exited->status.text() + ")";
+    const std::string ended = process.exited->status.good() ? "" : " (" + process.exited->status.text() + ")";
     if (!reading) return failed(what + ": " + reading.error().text() + ended);
     if (!measuring) {
         if (reading->status == ReadingStatus::no_result)

@@ -195,8 +195,9 @@ RunStep<void> RunProcesses::look() {
     if (guard_lost_) return failed("the guardian of the run was lost: " + *guard_lost_);
     for (const auto& process : processes_)
         if (process->must_live && process->exited)
-            return failed("service '" + process->order.name + "' ended by itself (" + process->exited->status.text() +
-                          ")" + process->last_words());
+            return failed("service '" + process->order.name + "' ended by itself (" +
+                          (process->exited->status.good() ? "exit 0" : process->exited->status.text()) + ")" +
+                          process->last_words());
     return {};
 }
 

@@ -102,6 +102,12 @@ std::vector<Factor> read_factors(YamlReader& in, std::vector<Fault>& faults) {
 std::vector<std::string> read_ports(YamlReader& in, std::vector<Fault>& faults) {
     std::vector<std::string> ports = in.texts("ports");
     const YamlNode* list = in.node("ports");
+    constexpr std::size_t most = 100;
+    if (ports.size() > most) { // before they are compared with each other: that takes the square of their count
+        in.fault_at("ports", "more than 100 ports", "take some out");
+        ports.resize(most);
+        return ports;
+    }
     for (std::size_t i = 0; i < ports.size() && list->items.size() == ports.size(); ++i) {
         const YamlMark at = list->items[i].mark;
         const std::string where = "ports." + std::to_string(i);
@@ -112,7 +118,6 @@ std::vector<std::string> read_ports(YamlReader& in, std::vector<Fault>& faults) 
                  ports.begin() + static_cast<std::ptrdiff_t>(i))
             faults.push_back(fault_at(at, where, "the port '" + ports[i] + "' is named twice", "keep one"));
     }
-    if (ports.size() > 100) in.fault_at("ports", "more than 100 ports", "take some out");
     return ports;
 }
 

@@ -56,6 +56,25 @@ bool is_name(std::string_view host) {
            host.find("..") == std::string_view::npos;
 }
 
+// RFC 3629: no overlong forms, no surrogates, nothing beyond U+10FFFF.
+bool is_utf8(std::string_view text) {
+    for (std::size_t i = 0; i < text.size();) {
+        const auto at = [&](std::size_t n) {
+            return i + n < text.size() ? static_cast<unsigned char>(text[i + n]) : 0U;
+        };
+        const unsigned first = at(0), second = at(1);
+        const std::size_t length = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+        if (length == 0 || first > 0xF4) return false;
+        for (std::size_t n = 1; n < length; ++n)
+            if ((at(n) & 0xC0) != 0x80) return false;
+        if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) || (first == 0xF0 && second < 0x90) ||
+            (first == 0xF4 && second > 0x8F))
+            return false;
+        i += length;
+    }
+    return true;
+}
+
 struct Why {
     std::string text;
 };
@@ -213,6 +232,7 @@ Result<TargetParts> parse_target(std::string_view target) {
         const auto slash = path.find('/');
         PERFRIG_TRY(auto segment, percent_decode(path.substr(0, slash)));
         if (segment.empty()) return refuse("a path segment is empty");
+        if (!is_utf8(segment)) return refuse("the path is not UTF-8");
         if (segment == "." || segment == "..") return refuse("the path holds . or ..");
         out.segments.push_back(std::move(segment));
         path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
@@ -230,6 +250,7 @@ Result<TargetParts> parse_target(std::string_view target) {
         PERFRIG_TRY(auto value,
                     percent_decode(equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1)));
         if (key.empty()) return refuse("a query value has no name");
+        if (!is_utf8(key) || !is_utf8(value)) return refuse("the query is not UTF-8");
         if (!out.query.emplace(key, std::move(value)).second) return refuse("'" + key + "' is given twice");
     }
     return out;

@@ -13,6 +13,13 @@ namespace perfrig::api {
 
 namespace {
 
+// What the table takes, said in words.
+bool is_machine_name(std::string_view name) {
+    constexpr std::string_view first = "abcdefghijklmnopqrstuvwxyz0123456789";
+    return !name.empty() && name.size() <= 63 && first.find(name[0]) != std::string_view::npos &&
+           name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789._-") == std::string_view::npos;
+}
+
 HttpResponse stored(const model::Artifact& artifact, int status) {
     HttpResponse response;
     response.status = status;
@@ -53,6 +60,8 @@ Result<HttpResponse> agent_join(db::Connection& c, const Request& request) {
     PERFRIG_TRY(const auto body, json_body(request));
     JsonReader in(body, "the request body");
     const auto name = in.string("machine");
+    if (in.has("machine") && !is_machine_name(name))
+        in.fault("machine must have 1 to 63 lower-case letters, digits, '.', '_' or '-', from a letter or a digit");
     PERFRIG_CHECK(in.finish());
     PERFRIG_TRY(auto transaction, db::Transaction::begin(c));
     PERFRIG_TRY(const auto machine, db::machines::enrol(c, name, Json::object()));

@@ -219,7 +219,7 @@ Result<std::string> Laptop::up() {
     PERFRIG_CHECK(start_controller());
     PERFRIG_CHECK(start_agent());
     return "perfrig is up: controller at " + url_ + ", machine '" + o_.machine + "', everything in " + o_.folder +
-           "\nend it with `perfrig down`";
+           "\nend it with `perfrig " + (o_.folder == default_folder() ? "" : "--dir " + o_.folder + " ") + "down`";
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 #include "controller/report/text.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <vector>
@@ -31,11 +32,20 @@ std::vector<Column> columns_of(const Json& results) {
 
 // What became of the cell's runs, and the first reason why one gave no number.
 std::string outcome_of(const Json& row) {
+    const Json runs = row.value("replicates", Json::array());
+    // The document counts cancelled runs among the failed: a reader must not take them for faults of what is measured.
+    const auto cancelled = static_cast<int>(
+        std::count_if(runs.begin(), runs.end(), [](const Json& run) { return run.value("state", "") == "cancelled"; }));
     std::string out;
-    for (const char* what : {"voided", "failed", "refused", "open"})
-        if (const int count = row.value(what, 0); count > 0)
-            out += (out.empty() ? "" : ", ") + std::to_string(count) + " " + what;
-    for (const Json& run : row.value("replicates", Json::array()))
+    const auto say = [&out](int count, const char* what) {
+        if (count > 0) out += (out.empty() ? "" : ", ") + std::to_string(count) + " " + what;
+    };
+    say(row.value("voided", 0), "voided");
+    say(row.value("failed", 0) - cancelled, "failed");
+    say(row.value("refused", 0), "refused");
+    say(cancelled, "cancelled");
+    say(row.value("open", 0), "open");
+    for (const Json& run : runs)
         if (const std::string reason = run.value("reason", ""); !reason.empty()) return out + ": " + reason;
     return out;
 }
@@ -93,11 +103,41 @@ Rows rows_of(const Json& results) {
     return out;
 }
 
+// Where a cell's replicates differ by more than a tenth of their median in the first of what was measured: a line
+// below the table for each, since the median alone would hide it.
+std::string spread_notes(const Json& results) {
+    constexpr double worth_saying = 0.1;
+    std::vector<Column> columns = columns_of(results);
+    std::erase_if(columns, [&](const Column& c) { return c.is_factor || !shown(results, c); });
+    if (columns.empty()) return {};
+    const Column& first = columns.front();
+    std::string out;
+    for (const Json& row : results["rows"]) {
+        const std::optional<double> median = value_of(row, first.key);
+        if (!median || *median == 0) continue;
+        std::vector<double> values;
+        for (const Json& one : row["values"][first.key].value("values", Json::array()))
+            values.push_back(one.value("value", *median));
+        if (values.size() < 2) continue;
+        const auto [least, most] = std::minmax_element(values.begin(), values.end());
+        if (*most - *least <= worth_saying * std::fabs(*median)) continue;
+        std::string cell;
+        for (const auto& [factor, level] : row.at("levels").items())
+            cell += (cell.empty() ? "" : " ") + factor + "=" +
+                    (level.is_string() ? level.get<std::string>() : level.dump());
+        out += (cell.empty() ? "" : cell + ": ") + first.title + " from " + readable_number(*least, first.unit) +
+               " to " + readable_number(*most, first.unit) + " over " + std::to_string(values.size()) +
+               " replicates: the median hides that\n";
+    }
+    return out;
+}
+
 } // namespace
 
 std::string results_as_table(const Json& results, bool colours) {
     const Rows rows = rows_of(results);
-    return aligned(rows.header, rows.lines, [&](std::size_t i) { return colours && rows.bad[i] ? "\x1b[31m" : ""; });
+    return aligned(rows.header, rows.lines, [&](std::size_t i) { return colours && rows.bad[i] ? "\x1b[31m" : ""; }) +
+           spread_notes(results);
 }
 
 std::string results_as_markdown(const Json& results) {

@@ -109,7 +109,7 @@ std::string readable_number(double value, std::string_view unit) {
                          : size >= 0.1 || size == 0 ? 4
                          : size >= 0.01             ? 5
                                                     : 6;
-    if (size != 0 && size < 0.001)
+    if (size != 0 && (size < 0.001 || size >= 1e15))
         std::snprintf(text, sizeof text, "%.3e", value);
     else
         std::snprintf(text, sizeof text, "%.*f", decimals, value);

@@ -218,9 +218,9 @@ TEST_CASE("a run is begun once, and ending it by number is idempotent and may re
     const std::string mark = new_mark();
     REQUIRE(guard->spawn(daemon_order(mark), soon()));
     REQUIRE(daemon_runs(mark));
-    CHECK(
-        outcome_of(*guard, order({"sh", "-c", "mkdir -p a/b && echo x > a/b/c && ln -s /etc d && chmod 0 a/b"})).out ==
-        "");
+    CHECK(outcome_of(*guard,
+                     order({"sh", "-c", "mkdir -p a/b && echo x > a/b/c && ln -s /etc d && chmod 0 a/b && chmod 0 ."}))
+              .out == "");
     for (const bool remove : {false, true, true}) {
         const auto ended = bench.client->end_run(5, remove, soon());
         REQUIRE(ended);

@@ -99,10 +99,15 @@ TEST_CASE("a request target becomes path segments and query values") {
     CHECK(parts->segments == std::vector<std::string>{"api", "v1", "experiments", "fruits/scaling"});
     const std::map<std::string, std::string> query{{"after", "a+b"}, {"limit", "5"}, {"flag", ""}, {"text", "a b"}};
     CHECK(parts->query == query);
+    CHECK(parse_target("/%e2%82%ac/%F0%9F%8D%8E")->segments ==
+          std::vector<std::string>{"\xe2\x82\xac", "\xf0\x9f\x8d\x8e"});
     CHECK(parse_target("/")->segments.empty());
     CHECK(parse_target("/runs/")->segments == std::vector<std::string>{"runs"});
-    for (const char* text : {"", "*", "runs", "http://x/", "//", "/a//b", "/a/../b", "/./a", "/%2e%2E/etc", "/%zz",
-                             "/?a=1&a=2", "/?=1", "/?a=%f", "/#x"}) {
+    for (const char* text : {"",          "*",       "runs",       "http://x/",     "//",
+                             "/a//b",     "/a/../b", "/./a",       "/%2e%2E/etc",   "/%zz",
+                             "/?a=1&a=2", "/?=1",    "/?a=%f",     "/#x",           "/%ff",
+                             "/\xc3",     "/%c0%80", "/%ed%a0%80", "/%f4%90%80%80", "/?a=%ff",
+                             "/?%e2%82=1"}) {
         CAPTURE(text);
         CHECK_FALSE(parse_target(text));
     }

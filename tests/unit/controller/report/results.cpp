@@ -35,6 +35,27 @@ TEST_CASE("the table shows medians in readable units and says why a cell has non
     CHECK(results_as_table(sample_results(), true).find("\x1b[31m") != std::string::npos);
 }
 
+TEST_CASE("cancelled runs are not called failed") {
+    Json results = sample_results();
+    results["rows"][1]["failed"] = 2;
+    results["rows"][1]["voided"] = 0;
+    results["rows"][1]["replicates"][0]["state"] = "cancelled";
+    const std::string table = results_as_table(results, false);
+    CHECK(table.find("1 failed, 1 cancelled: wrk hung") != std::string::npos);
+    results["rows"][1]["failed"] = 1;
+    CHECK(results_as_table(results, false).find("failed") == std::string::npos);
+}
+
+TEST_CASE("the table says where replicates differ by more than a tenth of their median") {
+    Json results = sample_results();
+    Json& values = results["rows"][0]["values"]["requests_per_second"]["values"];
+    values = Json::parse(R"([{"value": 12000.0}, {"value": 12600.0}])");
+    CHECK(results_as_table(results, false).find("replicates") == std::string::npos);
+    values = Json::parse(R"([{"value": 8000.0}, {"value": 16000.0}])");
+    CHECK(results_as_table(results, false).find("\nconnections=1: requests/s from 8,000 to 16,000 over 2 replicates") !=
+          std::string::npos);
+}
+
 TEST_CASE("CSV holds every column in SI units with nothing in place of a missing value") {
     const std::string csv = results_as_csv(sample_results());
     CHECK(csv.starts_with("connections,requests_per_second [1/s],latency_seconds{stat=mean} "
@@ -80,6 +101,7 @@ TEST_CASE("numbers keep four significant digits whatever their size") {
     CHECK(readable_number(-1234, "") == "-1,234");
     CHECK(readable_number(0.000254, "s") == "0.2540");
     CHECK(readable_number(0.0000001, "") == "1.000e-07");
+    CHECK(readable_number(1e50, "1/s") == "1.000e+50");
     CHECK(readable_number(0.0000050124, "s") == "0.005012"); // 5 us: two digits would hide what is compared
 }
 
