@@ -43,7 +43,8 @@ constexpr double longest_ns = 366.0 * 24 * 3.6e12;
 
 // The length of the first quantity in "1m30s": up to where the next number begins.
 std::size_t first_quantity(std::string_view text) {
-    const std::size_t unit = std::min(text.find_first_not_of("0123456789."), text.size());
+    const std::size_t number = text.starts_with('-') ? 1 : 0; // refused later, in its own words
+    const std::size_t unit = std::min(text.find_first_not_of("0123456789.", number), text.size());
     return std::min(text.find_first_of("0123456789.", unit), text.size());
 }
 
