@@ -38,10 +38,10 @@ Error refusal(const HttpResponse& response, const std::string& target) {
         for (const Json& fault : (*problem)["faults"])
             if (fault.is_object()) {
                 JsonReader f(fault, "fault");
-                const std::string suggestion = f.string_or("suggestion", "");
-                error.why += "\n  " + f.string_or("file", "") + ":" + std::to_string(f.integer_or("line", 0)) + ":" +
+                const std::string remedy = f.string_or("remedy", "");
+                error.why += "\n  line " + std::to_string(f.integer_or("line", 0)) + ", column " +
                              std::to_string(f.integer_or("column", 0)) + ": " + f.string_or("message", "") +
-                             (suggestion.empty() ? "" : " (" + suggestion + ")");
+                             (remedy.empty() ? "" : " (" + remedy + ")");
             }
     if (response.status == 401) error.remedy = "give a valid token with --token-file or PERFRIG_TOKEN_FILE";
     return error;
