@@ -237,6 +237,20 @@ std::string default_folder() {
 
 Result<std::string> up(const LaptopOptions& options) { return Laptop(options).up(); }
 
+namespace {
+
+// The helper notes each run that it begins and strikes the note when nothing of the run is left. A note that is still
+// there says that helper and guardian were both killed: only the next helper ends what lives in the run.
+std::string unended_runs(const std::string& folder) {
+    std::string runs;
+    std::error_code error;
+    for (const auto& note : std::filesystem::directory_iterator(folder + "/agent/work/.runs", error))
+        runs += (runs.empty() ? "" : ", ") + note.path().filename().string();
+    return runs;
+}
+
+} // namespace
+
 Result<std::string> down(const std::string& folder, bool forget) {
     const std::string file = folder + "/up.json";
     PERFRIG_TRY(const auto processes, read_up_file(file));
@@ -253,6 +267,13 @@ Result<std::string> down(const std::string& folder, bool forget) {
         PERFRIG_CHECK(PrivatePostgres(data, user).stop());
     }
     ::unlink(file.c_str());
+    // A helper that outlived a killed agent takes a moment.
+    for (const auto deadline = Deadline::in(Milliseconds(3'000)); !unended_runs(folder).empty() && !deadline.passed();)
+        std::this_thread::sleep_for(Milliseconds(50));
+    if (const std::string runs = unended_runs(folder); !runs.empty())
+        return fail(ErrorKind::unavailable, "end all of", folder,
+                    "nobody was left to end " + runs + ": its processes may still run",
+                    "start it again with `perfrig up`, which ends them, and then end it once more");
     if (!forget) return "perfrig is down; its data stays in " + folder;
     std::error_code error;
     std::filesystem::remove_all(folder, error);

@@ -1,3 +1,4 @@
+#include "controller/cli/laptop.hpp"
 #include "common/base/hash.hpp"
 #include "common/process/child.hpp"
 #include "controller/cli/client.hpp"
@@ -5,6 +6,8 @@
 #include "controller/cli/up_processes.hpp"
 #include "tests/support/doctest.hpp"
 
+#include <filesystem>
+#include <fstream>
 #include <unistd.h>
 
 using namespace perfrig;
@@ -53,6 +56,19 @@ TEST_CASE("the default profile gives every role CPUs, splits no core and says wh
 TEST_CASE("the default profile stays within the CPUs that it is allowed") {
     const Topology t = machine(8, 1);
     for (const auto& [role, cpus] : default_profile(t, CpuList{2, 3}).roles) CHECK((CpuList{2, 3}.contains_all(cpus)));
+}
+
+TEST_CASE("down says which runs nobody ended, and ends in peace where there are none") {
+    const auto folder = std::filesystem::temp_directory_path() / ("perfrig-down-" + random_hex(8));
+    const auto notes = folder / "agent" / "work" / ".runs";
+    std::filesystem::create_directories(notes);
+    CHECK(down(folder, false));
+    std::ofstream(notes / "run-3-1") << "boot\n";
+    const auto told = down(folder, true);
+    REQUIRE_FALSE(told);
+    CHECK(told.error().text().find("run-3-1") != std::string::npos);
+    CHECK(std::filesystem::exists(folder)); // what finds those processes again is kept
+    std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("a process that up started is known by its start time, and ended once") {
