@@ -7,6 +7,7 @@
 #include "common/base/json.hpp"
 #include "tests/support/doctest.hpp"
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -278,8 +279,13 @@ void hold_perf_bench(const Json& expected, const PerfBenchReport& r) {
 } // namespace
 
 TEST_CASE("every value and verdict of the collection of real outputs is read") {
-    const char* folder = std::getenv("PERFRIG_CORPUS");
-    if (!folder) return;
+    const char* corpus = std::getenv("PERFRIG_CORPUS");
+    if (!corpus) {
+        std::puts(
+            "SKIPPED every value and verdict of the collection of real outputs is read: PERFRIG_CORPUS is not set");
+        return;
+    }
+    const fs::path folder = fs::path(corpus) / "tools";
     int seen = 0;
     for (const auto& entry : fs::directory_iterator(folder)) {
         const std::string file = entry.path().filename().string();
@@ -288,7 +294,7 @@ TEST_CASE("every value and verdict of the collection of real outputs is read") {
         REQUIRE(document);
         const std::string tool = document->at("tool").get<std::string>();
         const Json& expected = document->at("expected");
-        std::string text = slurp(fs::path(folder) / (file.substr(0, file.size() - 14) + ".txt"));
+        std::string text = slurp(folder / (file.substr(0, file.size() - 14) + ".txt"));
         const int exit_code = take_exit(text);
         CAPTURE(file);
         if (tool == "wrk" || tool == "pgbench") {
