@@ -74,16 +74,23 @@ class AgentProcess {
 
     asio::awaitable<HttpResponse> serve(HttpRequest request) {
         if (request.path != "/metrics") co_return problem_response(404, "there is only /metrics here");
-        if (request.method != "GET") co_return problem_response(405, "only GET is served");
+        if (request.method != "GET" && request.method != "HEAD") {
+            HttpResponse refused = problem_response(405, "only GET and HEAD are served");
+            refused.headers.add("Allow", "GET, HEAD");
+            co_return refused;
+        }
         if (!may_scrape(request, scrape_hashes_)) {
             HttpResponse refused = problem_response(401, "a scrape token of the controller is needed");
             refused.headers.add("WWW-Authenticate", "Bearer");
             co_return refused;
         }
-        co_return text_response(200,
-                                agent_exposition(parts_.collectors.snapshot(), status_.view(), parts_.spool->figures(),
-                                                 link_.figures(), read_own_figures(), version_),
-                                exposition_content_type);
+        HttpResponse response =
+            text_response(200,
+                          agent_exposition(parts_.collectors.snapshot(), status_.view(), parts_.spool->figures(),
+                                           link_.figures(), read_own_figures(), version_),
+                          exposition_content_type);
+        response.known_peer = true;
+        co_return response;
     }
 
     // Once a second: is the helper there, did a guardian go, has the controller named other scrape tokens?

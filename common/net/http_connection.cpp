@@ -5,6 +5,7 @@
 #include "common/net/url.hpp"
 #include "common/net/websocket_state.hpp"
 
+#include <algorithm>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/websocket/rfc6455.hpp>
@@ -24,6 +25,7 @@ constexpr std::size_t default_most_body_bytes = 1 << 20;
 constexpr std::size_t read_step_bytes = 64 << 10;
 constexpr Milliseconds linger{5'000};
 constexpr std::size_t most_linger_bytes = 64 << 20;
+constexpr Milliseconds say_so_every{60'000}; // that strangers are closed
 
 // What one connection carries from request to request.
 struct Serving {
@@ -34,6 +36,7 @@ struct Serving {
         peer_address = ignored ? "" : address_text(end.address());
         peer_port = ignored ? 0 : end.port();
         open.stream = &stream;
+        open.wait_for(OpenConnection::Doing::nothing);
         host->open.push_back(&open);
     }
     Serving(const Serving&) = delete;
@@ -138,14 +141,20 @@ asio::awaitable<Read> read_request(Serving& on) {
         co_return Refusal{413, "the body has " + std::to_string(*length) + " bytes; this resource takes at most " +
                                    std::to_string(most_body)};
     parser.body_limit(most_body);
-    on.stream.expires_after(options.body);
+    const auto began = std::chrono::steady_clock::now();
+    on.stream.expires_at(began + std::min(options.body, options.body_grace));
     if (beast::iequals(header[http::field::expect], "100-continue") && on.buffer.size() == 0) {
         constexpr auto go_on = "HTTP/1.1 100 Continue\r\n\r\n"sv;
         co_await asio::async_write(on.stream, asio::buffer(go_on), into(error));
         if (error) co_return Refusal{};
     }
-    co_await http::async_read(on.stream, on.buffer, parser, into(error));
-    if (error) co_return refusal_of(error, options);
+    parser.eager(true);
+    for (std::size_t got = 0; !parser.is_done();) {
+        got += co_await http::async_read_some(on.stream, on.buffer, parser, into(error));
+        if (error) co_return refusal_of(error, options);
+        const Milliseconds earned(static_cast<std::int64_t>(got * 1'000 / options.least_body_bytes_per_second));
+        on.stream.expires_at(began + std::min(options.body, options.body_grace + earned));
+    }
     co_return parser.release();
 }
 
@@ -216,12 +225,31 @@ asio::awaitable<void> run_websocket(Serving& on, BeastRequest request, WebSocket
 ConnectionHost::ConnectionHost(asio::any_io_executor e, HttpServerOptions o, HttpHandler h, UpgradeHandler u)
     : executor(e), options(std::move(o)), handler(std::move(h)), upgrade(std::move(u)), tasks(std::move(e)) {}
 
+bool ConnectionHost::make_room() {
+    OpenConnection* oldest = nullptr;
+    for (OpenConnection* one : open) {
+        const bool may_go = one->stranger && one->stream && one->doing != OpenConnection::Doing::working;
+        if (may_go && (!oldest || one->waited_since < oldest->waited_since)) oldest = one;
+    }
+    if (!oldest) return false;
+    oldest->stream->close(); // its coroutine sees that when it runs next
+    open.remove(oldest);
+    ++closed_strangers;
+    if (say_so_again.passed()) {
+        say_so_again = Deadline::in(say_so_every);
+        log::warning("all " + std::to_string(options.most_connections) + " places of " + options.address +
+                     " are taken: strangers that were waited for longest are closed for newcomers, " +
+                     std::to_string(closed_strangers) + " so far");
+    }
+    return true;
+}
+
 void ConnectionHost::ask_all_to_end(Deadline deadline) {
     for (OpenConnection* connection : open) {
         if (connection->websocket)
             tasks.spawn("closing a WebSocket",
                         close_websocket(connection->websocket, "the server is stopping", deadline, 1001));
-        else if (connection->stream && !connection->busy)
+        else if (connection->stream && connection->doing == OpenConnection::Doing::nothing)
             connection->stream->close();
     }
 }
@@ -249,14 +277,16 @@ asio::awaitable<void> serve_connection(std::shared_ptr<ConnectionHost> host, bea
             on.buffer.commit(co_await on.stream.async_read_some(on.buffer.prepare(4096), into(error)));
             if (error) co_return;
         }
-        on.open.busy = true;
+        on.open.wait_for(OpenConnection::Doing::waiting);
         auto read = co_await read_request(on);
+        if (!on.stream.socket().is_open()) co_return; // it had to make room
         if (!read) {
             const auto& refusal = read.error();
             if (refusal.status != 0)
                 co_await refuse(on.stream, refusal.status, refusal.why, Deadline::in(options.write));
             co_return;
         }
+        on.open.doing = OpenConnection::Doing::working;
         BeastRequest& raw = *read;
         const bool head = raw.method() == http::verb::head;
         bool keep_alive = raw.keep_alive() && !host->stopping;
@@ -277,13 +307,16 @@ asio::awaitable<void> serve_connection(std::shared_ptr<ConnectionHost> host, bea
             log::error("a handler's response has a status or header that can't be sent: " + std::string(raw.target()));
             response = problem_response(500, "an error inside the server; its log says more");
         }
+        if (response.known_peer) on.open.stranger = false;
+        if (on.open.stranger) on.open.wait_for(OpenConnection::Doing::waiting); // he may never take the answer
         keep_alive = keep_alive && !host->stopping;
         if (!co_await answer(on.stream, std::move(response), Deadline::in(options.write), head, raw.version(),
                              keep_alive)) {
+            on.open.wait_for(OpenConnection::Doing::waiting);
             co_await close_lingering(on.stream);
             co_return;
         }
-        on.open.busy = false;
+        on.open.wait_for(OpenConnection::Doing::nothing);
     }
 }
 

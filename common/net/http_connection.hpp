@@ -5,6 +5,8 @@
 #include "common/net/http_server.hpp"
 #include "common/net/task_group.hpp"
 
+#include <chrono>
+#include <cstdint>
 #include <list>
 
 namespace perfrig {
@@ -13,7 +15,15 @@ namespace perfrig {
 struct OpenConnection {
     boost::beast::tcp_stream* stream = nullptr;  // nullptr once it is a WebSocket
     std::shared_ptr<WebSocket::State> websocket; // set then
-    bool busy = false;                           // a request is being read, handled or answered
+    // nothing: between requests; waiting: for the peer, in the middle of one; working: on one, or answering it.
+    enum class Doing { nothing, waiting, working } doing = Doing::nothing;
+    bool stranger = true; // see http_server.hpp
+    std::chrono::steady_clock::time_point waited_since;
+
+    void wait_for(Doing what) {
+        doing = what;
+        waited_since = std::chrono::steady_clock::now();
+    }
 };
 
 struct ConnectionHost {
@@ -25,7 +35,11 @@ struct ConnectionHost {
     bool stopping = false;
     std::list<OpenConnection*> open; // each listed by its own coroutine
     TaskGroup tasks;                 // the connections, those being refused too
+    std::uint64_t closed_strangers = 0;
+    Deadline say_so_again = Deadline::in(Milliseconds(0)); // in the log, that strangers are closed
 
+    // Closes the stranger that has been waited for longest, if there is one, and takes it off the list.
+    bool make_room();
     void ask_all_to_end(Deadline deadline); // idle ones now, WebSockets by a closing handshake
     void cut_all();
 };

@@ -50,7 +50,7 @@ void HttpServer::State::admit(tcp::socket socket, const std::shared_ptr<State>& 
     boost::system::error_code ignored; // a peer that is gone already shows at the first read
     socket.set_option(tcp::no_delay(true), ignored);
     boost::beast::tcp_stream stream(std::move(socket));
-    if (open.size() >= options.most_connections) {
+    if (open.size() >= options.most_connections && !make_room()) {
         if (tasks.size() < options.most_connections + most_refused_at_once)
             tasks.spawn("refusing a connection", refuse_connection(std::move(stream)));
         return;

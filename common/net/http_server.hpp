@@ -1,6 +1,11 @@
 // An HTTP/1.1 server for small requests (bodies up to some MiB, read whole before the handler sees them) and
 // WebSocket upgrades. One coroutine a connection; no exception of a handler ends more than its own request.
 //
+// A newcomer is always let in while strangers hold places: where all are taken, the stranger that has been waited for
+// longest (for a request, or for the rest of one) is closed. No stranger any more is who was accepted as a WebSocket,
+// or got an answer of a handler that knew him (HttpResponse::known_peer); a request that is being worked is never
+// closed.
+//
 // Everything runs on the executor given, which only one thread may run at a time.
 #pragma once
 
@@ -24,13 +29,15 @@ struct HttpServerOptions {
     // ask is_loopback() of url.hpp.
     std::string address = "127.0.0.1";
     std::uint16_t port = 0;                   // 0: a free one; HttpServer::port() tells which
-    std::size_t most_connections = 512;       // one more gets 503 and is closed
+    std::size_t most_connections = 512;       // one more closes a stranger; where there is none it gets 503
     std::size_t most_header_bytes = 16 << 10; // more gets 431
     // The body limit in bytes for a method ("PUT") and path; more gets 413 without being read whole. Empty: 1 MiB.
     std::function<std::size_t(const std::string& method, const std::string& path)> most_body_bytes;
-    Milliseconds idle{60'000};    // between requests on a kept connection
-    Milliseconds header{10'000};  // from a request's first byte to the end of its header
-    Milliseconds body{30'000};    // for the whole body
+    Milliseconds idle{60'000};      // between requests on a kept connection
+    Milliseconds header{10'000};    // from a request's first byte to the end of its header
+    Milliseconds body{30'000};      // for the whole body, which must also come at a least rate: see there
+    Milliseconds body_grace{5'000}; // before the rate counts
+    std::size_t least_body_bytes_per_second = 16 << 10; // on average, at least 1; from the grace on
     Milliseconds handler{60'000}; // for the handler, which is then cancelled (see timeout.hpp) and 503 sent
     Milliseconds write{30'000};   // for the whole response
     WebSocketOptions websocket;

@@ -53,6 +53,9 @@ struct HttpResponse {
     HttpHeaders headers;
     std::string content_type;
     std::string body;
+    // Set by a handler that knows who asked (a good token): the server keeps this connection when it must make room for
+    // another. Never sent.
+    bool known_peer = false;
 };
 
 HttpResponse text_response(int status, std::string body, std::string content_type = "text/plain; charset=utf-8");

@@ -118,6 +118,7 @@ asio::awaitable<HttpResponse> Router::handle(HttpRequest http) {
         const auto request = std::get<std::shared_ptr<const Request>>(admitted);
         route = request->route->path;
         response = co_await run(request);
+        response.known_peer = !request->caller.token_hash.empty();
         if (request->route->single && method == "GET") response = with_etag(std::move(response), request->http.headers);
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;

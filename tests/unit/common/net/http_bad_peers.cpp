@@ -94,6 +94,92 @@ TEST_CASE("a peer that sends its header or body drop by drop is cut off at the d
     CHECK(echo.handled == 0);
 }
 
+TEST_CASE("a body that comes too slowly is cut off long before the deadline for the whole of it, a fast one is not") {
+    boost::asio::io_context io;
+    HttpServerOptions options;
+    options.body_grace = Milliseconds(200);
+    options.least_body_bytes_per_second = 10'000;
+    EchoServer echo(io, options);
+    RawPeer slow(io, echo.server->port()), fast(io, echo.server->port());
+    run(io, [&]() -> awaitable<void> {
+        const auto begin = std::chrono::steady_clock::now();
+        co_await slow.send("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n");
+        std::string got = "TIMEOUT";
+        while (got == "TIMEOUT" && std::chrono::steady_clock::now() - begin < std::chrono::seconds(20)) {
+            co_await slow.send("xxxxx"); // a hundred a second
+            got = co_await slow.read_some(soon(50));
+        }
+        CHECK(got.empty());
+        CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
+        co_await fast.send("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n");
+        for (int i = 0; i < 10; ++i) { // beyond the grace, but at the rate
+            co_await fast.send(std::string(10'000, 'x'));
+            co_await sleep_until(soon(40));
+        }
+        CHECK((co_await fast.read_some(soon())).ends_with("POST /x 100000"));
+    });
+    CHECK(echo.handled == 1);
+}
+
+TEST_CASE("strangers that take every place keep no newcomer out, and push out nobody who is known") {
+    boost::asio::io_context io;
+    HttpServerOptions options;
+    options.most_connections = 20;
+    EchoServer echo(io, options);
+    // Of each kind more than there are places: says nothing, half a header, half a body, was answered and stays.
+    const std::string kinds[] = {"",
+                                 "GET / HTTP/1.1\r\nX: ", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nx",
+                                 "GET / HTTP/1.1\r\nHost: a\r\n\r\n"};
+    run(io, [&]() -> awaitable<void> {
+        const auto known = [] {
+            HttpCall call;
+            call.headers.add("Authorization", "Bearer good");
+            return call;
+        };
+        HttpClient friendly(echo.url());
+        REQUIRE(co_await friendly.request("/x", known(), soon()));
+        Url socket_url = echo.url("/ws");
+        socket_url.scheme = UrlScheme::ws;
+        auto socket = co_await connect_websocket(socket_url, HttpHeaders{{"Authorization", "Bearer good"}}, soon());
+        REQUIRE(socket);
+        std::optional<Result<HttpResponse>> slow;
+        TaskGroup clients(io.get_executor());
+        auto ask = [](Url url, std::optional<Result<HttpResponse>>* out) -> awaitable<void> {
+            out->emplace(co_await http_request(std::move(url), HttpCall(), soon()));
+        };
+        clients.spawn("a stranger whose request is worked", ask(echo.url("/slow"), &slow));
+        while (echo.handled < 2) co_await sleep_until(soon(1));
+
+        std::vector<std::unique_ptr<RawPeer>> strangers;
+        for (int round = 0; round < 25; ++round)
+            for (const std::string& kind : kinds) {
+                strangers.push_back(std::make_unique<RawPeer>(io, echo.server->port()));
+                co_await strangers.back()->send(kind);
+                co_await sleep_until(soon(1));
+            }
+        CHECK(echo.server->connections() == 20);
+        for (int newcomer = 0; newcomer < 5; ++newcomer) {
+            const auto begin = std::chrono::steady_clock::now();
+            const auto answer = co_await http_request(echo.url("/x"), HttpCall(), soon());
+            REQUIRE(answer);
+            CHECK(answer->status == 200);
+            CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(1));
+        }
+        const int handled = echo.handled;
+        REQUIRE(co_await friendly.request("/x", known(), soon()));
+        CHECK(echo.handled == handled + 1);
+        REQUIRE(co_await socket->write(false, "still there", soon()));
+        const auto echoed = co_await socket->read(soon());
+        REQUIRE(echoed);
+        CHECK(echoed->data == "still there");
+        CHECK(co_await clients.wait(soon()));
+        REQUIRE(slow);
+        REQUIRE(*slow);
+        CHECK((*slow)->status == 200);
+        co_await socket->close("", soon());
+    });
+}
+
 TEST_CASE("a connection that asks nothing is closed at the idle deadline") {
     boost::asio::io_context io;
     HttpServerOptions options;

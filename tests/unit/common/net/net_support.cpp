@@ -37,7 +37,10 @@ EchoServer::EchoServer(asio::io_context& io, HttpServerOptions options) {
             out.headers.add("X-Bad", "one\r\nX-Injected: two");
             co_return out;
         }
-        co_return text_response(200, request.method + " " + request.path + " " + std::to_string(request.body.size()));
+        HttpResponse out =
+            text_response(200, request.method + " " + request.path + " " + std::to_string(request.body.size()));
+        out.known_peer = request.bearer_token() == "good";
+        co_return out;
     };
     UpgradeHandler upgrade = [this](HttpRequest request) -> awaitable<UpgradeAnswer> {
         UpgradeAnswer answer;

@@ -25,7 +25,7 @@ inline Deadline soon(int milliseconds = 10'000) { return Deadline::in(Millisecon
 void run(boost::asio::io_context& io, std::function<awaitable<void>()> body);
 
 // Answers with what it was asked: method, path, body size; "/boom" throws, "/slow" takes 200 ms, "/never" doesn't end,
-// "/echo" returns the body. "/ws" upgrades with the token "good" and echoes.
+// "/echo" returns the body. "/ws" upgrades with the token "good" and echoes. Who has that token is a known peer.
 struct EchoServer {
     explicit EchoServer(boost::asio::io_context& io, HttpServerOptions options = {});
     Url url(const std::string& target = "/") const;
