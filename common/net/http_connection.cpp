@@ -25,7 +25,6 @@ constexpr std::size_t default_most_body_bytes = 1 << 20;
 constexpr std::size_t read_step_bytes = 64 << 10;
 constexpr Milliseconds linger{5'000};
 constexpr std::size_t most_linger_bytes = 64 << 20;
-constexpr Milliseconds say_so_every{60'000}; // that strangers are closed
 
 // What one connection carries from request to request.
 struct Serving {
@@ -221,47 +220,6 @@ asio::awaitable<void> run_websocket(Serving& on, BeastRequest request, WebSocket
 }
 
 } // namespace
-
-ConnectionHost::ConnectionHost(asio::any_io_executor e, HttpServerOptions o, HttpHandler h, UpgradeHandler u)
-    : executor(e), options(std::move(o)), handler(std::move(h)), upgrade(std::move(u)), tasks(std::move(e)) {}
-
-bool ConnectionHost::make_room() {
-    OpenConnection* oldest = nullptr;
-    for (OpenConnection* one : open) {
-        const bool may_go = one->stranger && one->stream && one->doing != OpenConnection::Doing::working;
-        if (may_go && (!oldest || one->waited_since < oldest->waited_since)) oldest = one;
-    }
-    if (!oldest) return false;
-    oldest->stream->close(); // its coroutine sees that when it runs next
-    open.remove(oldest);
-    ++closed_strangers;
-    if (say_so_again.passed()) {
-        say_so_again = Deadline::in(say_so_every);
-        log::warning("all " + std::to_string(options.most_connections) + " places of " + options.address +
-                     " are taken: strangers that were waited for longest are closed for newcomers, " +
-                     std::to_string(closed_strangers) + " so far");
-    }
-    return true;
-}
-
-void ConnectionHost::ask_all_to_end(Deadline deadline) {
-    for (OpenConnection* connection : open) {
-        if (connection->websocket)
-            tasks.spawn("closing a WebSocket",
-                        close_websocket(connection->websocket, "the server is stopping", deadline, 1001));
-        else if (connection->stream && connection->doing == OpenConnection::Doing::nothing)
-            connection->stream->close();
-    }
-}
-
-void ConnectionHost::cut_all() {
-    for (OpenConnection* connection : open) {
-        if (connection->websocket)
-            drop_websocket(connection->websocket, "the server is stopping");
-        else if (connection->stream)
-            connection->stream->close();
-    }
-}
 
 asio::awaitable<void> refuse_connection(beast::tcp_stream stream) {
     co_await refuse(stream, 503, "too many connections; try again later", Deadline::in(Milliseconds(2'000)));

@@ -1,9 +1,10 @@
-// HttpServer: the listening side and the life of its connections. What happens on one is in http_connection.cpp.
+// HttpServer: the listening side, and which connections live. What happens on one is in http_connection.cpp.
 #include "common/net/http_server.hpp"
 
 #include "common/base/log.hpp"
 #include "common/net/http_connection.hpp"
 #include "common/net/timeout.hpp"
+#include "common/net/websocket_state.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
 
@@ -15,9 +16,51 @@ using asio::ip::tcp;
 namespace {
 
 constexpr std::size_t most_refused_at_once = 64; // connections that are being told 503
+constexpr Milliseconds say_so_every{60'000};     // that strangers are closed
 constexpr Milliseconds cancelled_end{2'000};     // how long a cancelled handler may take to end
 
 } // namespace
+
+ConnectionHost::ConnectionHost(asio::any_io_executor e, HttpServerOptions o, HttpHandler h, UpgradeHandler u)
+    : executor(e), options(std::move(o)), handler(std::move(h)), upgrade(std::move(u)), tasks(std::move(e)) {}
+
+bool ConnectionHost::make_room() {
+    OpenConnection* oldest = nullptr;
+    for (OpenConnection* one : open) {
+        const bool may_go = one->stranger && one->stream && one->doing != OpenConnection::Doing::working;
+        if (may_go && (!oldest || one->waited_since < oldest->waited_since)) oldest = one;
+    }
+    if (!oldest) return false;
+    oldest->stream->close(); // its coroutine sees that when it runs next
+    open.remove(oldest);
+    ++closed_strangers;
+    if (say_so_again.passed()) {
+        say_so_again = Deadline::in(say_so_every);
+        log::warning("all " + std::to_string(options.most_connections) + " places of " + options.address +
+                     " are taken: strangers that were waited for longest are closed for newcomers, " +
+                     std::to_string(closed_strangers) + " so far");
+    }
+    return true;
+}
+
+void ConnectionHost::ask_all_to_end(Deadline deadline) {
+    for (OpenConnection* connection : open) {
+        if (connection->websocket)
+            tasks.spawn("closing a WebSocket",
+                        close_websocket(connection->websocket, "the server is stopping", deadline, 1001));
+        else if (connection->stream && connection->doing == OpenConnection::Doing::nothing)
+            connection->stream->close();
+    }
+}
+
+void ConnectionHost::cut_all() {
+    for (OpenConnection* connection : open) {
+        if (connection->websocket)
+            drop_websocket(connection->websocket, "the server is stopping");
+        else if (connection->stream)
+            connection->stream->close();
+    }
+}
 
 struct HttpServer::State : ConnectionHost {
     State(asio::any_io_executor e, HttpServerOptions o, HttpHandler h, UpgradeHandler u)

@@ -140,7 +140,8 @@ TEST_CASE("strangers that take every place keep no newcomer out, and push out no
         REQUIRE(co_await friendly.request("/x", known(), soon()));
         Url socket_url = echo.url("/ws");
         socket_url.scheme = UrlScheme::ws;
-        auto socket = co_await connect_websocket(socket_url, HttpHeaders{{"Authorization", "Bearer good"}}, soon());
+        HttpHeaders good{{"Authorization", "Bearer good"}};
+        auto socket = co_await connect_websocket(socket_url, std::move(good), soon());
         REQUIRE(socket);
         std::optional<Result<HttpResponse>> slow;
         TaskGroup clients(io.get_executor());
