@@ -1,4 +1,5 @@
-"""A TCP proxy on loopback that cuts its connections in the middle of whatever is under way."""
+"""A TCP proxy on loopback that cuts its connections in the middle of whatever is under way, swallows what the server
+says, or leads to another server from the next connection on (target_port)."""
 import selectors
 import socket
 import struct
@@ -12,6 +13,8 @@ class CuttingProxy:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.every = None
+        self.cut_now = False
+        self.swallow = False  # what the server says from now on never arrives
         self.cuts = 0
         self.stopping = False
         self.thread = threading.Thread(target=self._run, daemon=True)
@@ -30,11 +33,12 @@ class CuttingProxy:
     def _run(self):
         selector = selectors.DefaultSelector()
         selector.register(self.listener, selectors.EVENT_READ)
-        peers, next_cut = {}, None
+        peers, servers, next_cut = {}, set(), None
 
         def drop(one):
             other = peers.pop(one, None)
             peers.pop(other, None)
+            servers.difference_update((one, other))
             for s in (one, other):
                 if s is not None:
                     selector.unregister(s)
@@ -48,8 +52,8 @@ class CuttingProxy:
                 next_cut = None
             elif next_cut is None:
                 next_cut = now + self.every
-            elif now >= next_cut:
-                next_cut = now + self.every
+            if self.cut_now or (next_cut is not None and now >= next_cut):
+                self.cut_now, next_cut = False, None
                 for one in list(peers):
                     if one in peers:
                         drop(one)
@@ -63,12 +67,13 @@ class CuttingProxy:
                         client.close()
                         continue
                     peers[client], peers[server] = server, client
+                    servers.add(server)
                     for s in (client, server):
                         selector.register(s, selectors.EVENT_READ)
                 elif key.fileobj in peers:
                     try:
                         data = key.fileobj.recv(65536)
-                        if data:
+                        if data and not (self.swallow and key.fileobj in servers):
                             peers[key.fileobj].sendall(data)
                     except OSError:
                         data = b""

@@ -138,6 +138,18 @@ class Rig:
                                 text=True, timeout=60)
         assert joined.returncode == 0, joined.stdout + joined.stderr
 
+    def beside(self):
+        """A rig whose controller, once started, works on the same database with the same tokens."""
+        other = Rig(self.postgres)
+        other.database, other.dsn, other.token = self.database, self.dsn, self.token
+        (other.folder / "token").write_text(self.token)
+        return other
+
+    def lead_agent_through(self, port, name="local"):
+        """Its link goes by way of a proxy from its next start on."""
+        config = self.agent_folder(name) / "agent.yaml"
+        config.write_text(config.read_text().replace(f"controller: {self.url}", f"controller: http://127.0.0.1:{port}"))
+
     def start_agent(self, name="local", wait=True, **enrolment):
         folder = self.agent_folder(name)
         if not folder.exists():
