@@ -64,16 +64,21 @@ Result<void> prepare(db::Connection& c, const api::Config& config) {
     return db::tokens::create(c, sha256_hex(token), model::TokenKind::user, "admin token file");
 }
 
-// Waits for a database that is not there yet, but not for one that will never do.
+// Waits for a database that is not there yet, but not for one that will never do. A wrong password and an unknown
+// database are waited for, too: under systemd both may start together with whatever makes the database. Each new reason
+// is told once; at the end of the wait the last one is, and systemd starts the controller again.
 Result<void> prepare_database(const api::Config& config) {
     db::ConnectionOptions options;
     options.target = config.database;
     const auto deadline = Deadline::in(config.database_wait);
-    for (bool told = false;; told = true) {
+    for (std::string told;;) {
         auto connection = db::Connection::open(options);
         if (connection) return prepare(**connection, config);
         if (connection.error().kind == ErrorKind::bad_input || deadline.passed()) return std::move(connection).error();
-        if (!told) log::warning("waiting for the database: " + connection.error().text());
+        if (auto why = connection.error().text(); why != told) {
+            log::warning("waiting for the database: " + why);
+            told = std::move(why);
+        }
         std::this_thread::sleep_for(Milliseconds{250});
     }
 }

@@ -3,6 +3,7 @@
 #include "controller/api/handlers.hpp"
 #include "controller/api/json_views.hpp"
 #include "controller/api/request.hpp"
+#include "controller/db/machines.hpp"
 #include "controller/db/runs.hpp"
 
 namespace perfrig::api {
@@ -18,7 +19,7 @@ Result<HttpResponse> run_artifacts(db::Connection& c, const Request& request) {
     PERFRIG_TRY(const auto id, path_id(request, "run"));
     PERFRIG_CHECK(db::runs::get(c, id));
     PERFRIG_TRY(const auto artifacts, db::artifacts::of_run(c, id));
-    PERFRIG_TRY(const auto names, machine_names(c));
+    PERFRIG_TRY(const auto names, db::machines::names(c));
     Json items = Json::array();
     for (const auto& artifact : artifacts) items.push_back(to_json(artifact, names));
     return json_answer({{"items", items}});

@@ -4,12 +4,22 @@
 #include "controller/api/json_views.hpp"
 #include "controller/api/request.hpp"
 #include "controller/db/feed.hpp"
+#include "controller/db/runs.hpp"
 
 namespace perfrig::api {
 
 namespace {
 
 constexpr int most_events = 1'000;
+
+std::vector<model::Id> ended_in(const std::vector<model::Event>& events) {
+    constexpr std::string_view run = "run/";
+    std::vector<model::Id> ids;
+    for (const auto& event : events)
+        if (event.what == "ended" && event.subject.starts_with(run))
+            ids.push_back(std::stoll(event.subject.substr(run.size())));
+    return ids;
+}
 
 struct Look {
     Json answer;
@@ -21,11 +31,15 @@ Result<Look> look(db::Connection& c, model::Id submission, std::int64_t after, b
     Look found;
     found.news = !events.empty();
     if (!found.news && !answer_anyway) return found;
-    Json list = Json::array();
+    Json list = Json::array(), runs = Json::array();
     for (const auto& event : events) list.push_back(to_json(event));
+    PERFRIG_TRY(const auto ended, db::runs::by_ids(c, ended_in(events)));
+    for (const auto& run : ended) runs.push_back(to_json(run));
     PERFRIG_TRY(auto document, submission_document(c, submission));
     found.news = found.news || model::is_end(*model::parse_submission_state(document.at("state").get<std::string>()));
     found.answer = {{"events", std::move(list)},
+                    {"runs", std::move(runs)},
+                    {"more", events.size() == most_events},
                     {"last", events.empty() ? after : events.back().id},
                     {"submission", std::move(document)}};
     return found;

@@ -32,6 +32,7 @@ const std::map<std::string, Handler, std::less<>>& handlers() {
         {"get_machine", AsyncHandler(get_machine)},
         {"hold_machine", AsyncHandler(hold_machine)},
         {"release_machine", AsyncHandler(release_machine)},
+        {"forget_machine", AsyncHandler(forget_machine)},
         {"list_tokens", StoreHandler(list_tokens)},
         {"create_token", StoreHandler(create_token)},
         {"revoke_token", AsyncHandler(revoke_token)},

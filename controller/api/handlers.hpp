@@ -42,13 +42,13 @@ Result<HttpResponse> series_samples(db::Connection& c, const Request& request);
 Result<HttpResponse> run_live(db::Connection& c, const Request& request);
 Result<HttpResponse> run_artifacts(db::Connection& c, const Request& request);
 Result<HttpResponse> artifact_bytes(db::Connection& c, const Request& request);
-Result<std::map<model::Id, std::string>> machine_names(db::Connection& c);
 
 // machines.cpp
 Async list_machines(Services& services, Shared request);
 Async get_machine(Services& services, Shared request);
 Async hold_machine(Services& services, Shared request);
 Async release_machine(Services& services, Shared request);
+Async forget_machine(Services& services, Shared request);
 
 // tokens.cpp
 Result<HttpResponse> list_tokens(db::Connection& c, const Request& request);

@@ -195,56 +195,37 @@ Json to_json(const model::Submission& submission) {
             {"expected_seconds", planned("expected_seconds")}};
 }
 
+Json to_json(const queue::Waiting& waiting) {
+    Json machines = Json::array();
+    for (const auto& one : waiting.machines)
+        machines.push_back({{"machine", one.machine}, {"why", one.why}, {"text", one.text}});
+    return {{"text", waiting.text}, {"blocks_ahead", waiting.blocks_ahead}, {"machines", machines}};
+}
+
 Json to_json(const model::Submission& submission, const SubmissionParts& parts, std::int64_t now_utc_ns) {
     Json json = to_json(submission);
-    // Of each replicate the last attempt counts.
-    std::map<std::pair<int, int>, const model::Run*> last;
-    std::map<model::Id, std::string> machine_of_block;
-    for (const auto& run : parts.runs) {
-        auto& place = last[{run.cell_ordinal, run.replicate}];
-        if (!place || place->attempt < run.attempt) place = &run;
-        if (!run.machine_name.empty()) machine_of_block[run.block_id] = run.machine_name;
-    }
-    std::map<std::string, std::int64_t> by_state, by_verdict;
-    std::vector<const model::Run*> current;
-    std::int64_t ended = 0;
-    for (const auto& [place, run] : last) {
-        ++by_state[std::string(model::to_string(run->state))];
-        if (model::is_end(run->state)) {
-            ++ended;
-            ++by_verdict[std::string(model::to_string(run->verdict))];
-        } else if (run->state != model::RunState::planned) {
-            current.push_back(run);
-        }
-    }
-    // Those that are under way first, then those that wait for their turn.
-    std::sort(current.begin(), current.end(), [](const model::Run* a, const model::Run* b) {
-        const auto rank = [](const model::Run* run) {
-            return std::tuple(run->state == model::RunState::assigned, run->block_id, run->position, run->attempt);
-        };
-        return rank(a) < rank(b);
-    });
-    Json current_runs = Json::array(), blocks = Json::array();
-    for (std::size_t i = 0; i < std::min<std::size_t>(current.size(), 100); ++i)
-        current_runs.push_back(to_json(*current[i]));
+    Json by_state = Json::object(), by_verdict = Json::object(), blocks = Json::array(), current_runs = Json::array();
+    for (const auto& [state, count] : parts.counts.by_state) by_state[model::to_string(state)] = count;
+    for (const auto& [verdict, count] : parts.counts.by_verdict) by_verdict[model::to_string(verdict)] = count;
+    for (const auto& run : parts.current_runs) current_runs.push_back(to_json(run));
     for (const auto& block : parts.blocks)
-        blocks.push_back(
-            {{"id", block.id},
-             {"ordinal", block.ordinal},
-             {"state", model::to_string(block.state)},
-             {"reason", block.reason},
-             {"machine", machine_of_block.contains(block.id) ? Json(machine_of_block[block.id]) : Json()}});
-    json["cell_count"] = parts.cells;
-    json["run_count"] = last.size();
+        blocks.push_back({{"id", block.id},
+                          {"ordinal", block.ordinal},
+                          {"state", model::to_string(block.state)},
+                          {"reason", block.reason},
+                          {"machine", text_or_null(block.machine_name)}});
+    const auto total = parts.counts.total();
+    json["run_count"] = total;
     json["run_counts"] = by_state;
     json["verdict_counts"] = by_verdict;
     json["blocks"] = blocks;
     json["current_runs"] = current_runs;
+    json["waiting"] = parts.waiting ? to_json(*parts.waiting) : Json();
     json["expected_end"] = nullptr;
     const auto& whole = json["expected_seconds"];
-    if (submission.state == model::SubmissionState::running && whole.is_number() && !last.empty()) {
-        const double left = whole.get<double>() * static_cast<double>(static_cast<std::int64_t>(last.size()) - ended) /
-                            static_cast<double>(last.size());
+    if (submission.state == model::SubmissionState::running && whole.is_number() && total > 0 && !parts.waiting) {
+        const double left =
+            whole.get<double>() * static_cast<double>(total - parts.counts.ended()) / static_cast<double>(total);
         json["expected_end"] = time_json(now_utc_ns + static_cast<std::int64_t>(left * 1e9));
     }
     return json;

@@ -6,6 +6,7 @@
 #include "controller/analysis/results_table.hpp"
 #include "controller/model/run.hpp"
 #include "controller/model/submission.hpp"
+#include "controller/queue/waiting.hpp"
 
 #include <map>
 #include <string>
@@ -33,11 +34,12 @@ Json to_json(const analysis::ResultsTable& table); // columns and rows
 
 // What a list shows of a submission.
 Json to_json(const model::Submission& submission);
-// The rest of one: counts, blocks, current runs, expected end. `runs` are all of its runs.
+// The rest of one: counts, blocks, current runs, what it waits for, expected end.
 struct SubmissionParts {
+    model::RunCounts counts;
     std::vector<model::Block> blocks;
-    std::vector<model::Run> runs;
-    std::size_t cells = 0;
+    std::vector<model::Run> current_runs;
+    std::optional<queue::Waiting> waiting;
 };
 Json to_json(const model::Submission& submission, const SubmissionParts& parts, std::int64_t now_utc_ns);
 

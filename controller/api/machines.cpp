@@ -4,6 +4,7 @@
 #include "controller/api/json_views.hpp"
 #include "controller/api/request.hpp"
 #include "controller/db/queue.hpp"
+#include "controller/queue/waiting.hpp"
 
 namespace perfrig::api {
 
@@ -113,6 +114,24 @@ Async hold_machine(Services& services, Shared request) {
         return {};
     };
     return change_machine(services, std::move(request), change);
+}
+
+Async forget_machine(Services& services, Shared request) {
+    auto work = [request, doings = services.agents.registry.doings()](db::Connection& c) -> Result<HttpResponse> {
+        const auto& name = request->parameters.at("machine");
+        PERFRIG_TRY(const auto machine, db::machines::find(c, name));
+        if (doings.contains(machine.id))
+            return fail(ErrorKind::conflict, "forget the machine", name, "its agent is connected",
+                        "stop its agent first");
+        PERFRIG_CHECK(db::machines::forget(c, name, queue::silent_after, actor(*request)));
+        HttpResponse response;
+        response.status = 204;
+        return response;
+    };
+    auto response = co_await in_store(services, work);
+    if (!response) co_return answer_for(response.error(), *request);
+    services.changed.notify_all();
+    co_return std::move(*response);
 }
 
 Async release_machine(Services& services, Shared request) {

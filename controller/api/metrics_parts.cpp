@@ -92,7 +92,8 @@ Result<QueueDepth> queue_depth(db::Connection& c) {
                        "group by state"));
     PERFRIG_CHECK(fill(depth.runs, "select state, count(*) from run where state not in "
                                    "('completed','refused','failed','cancelled','interrupted') group by state"));
-    PERFRIG_CHECK(fill(depth.machines, "select state, count(*) from machine group by state"));
+    PERFRIG_CHECK(
+        fill(depth.machines, "select state, count(*) from machine where forgotten_at is null group by state"));
     PERFRIG_TRY(const auto rows,
                 c.exec("select coalesce(extract(epoch from now() - min(s.created_at))::bigint, 0) from block b "
                        "join submission s on s.id = b.submission_id where b.state = 'pending'"));

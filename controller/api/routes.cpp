@@ -44,6 +44,7 @@ constexpr Route table[] = {
 
     {"list_machines", "GET", "/api/v1/machines", user},
     {"get_machine", "GET", "/api/v1/machines/{machine}", user, true},
+    {"forget_machine", "DELETE", "/api/v1/machines/{machine}", user},
     {"hold_machine", "POST", "/api/v1/machines/{machine}/hold", user},
     {"release_machine", "POST", "/api/v1/machines/{machine}/release", user},
 

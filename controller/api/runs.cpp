@@ -5,6 +5,8 @@
 #include "controller/api/request.hpp"
 #include "controller/db/machines.hpp"
 
+#include <algorithm>
+
 namespace perfrig::api {
 
 namespace {
@@ -37,13 +39,6 @@ Result<Json> machines_of(db::Connection& c, model::Id run) {
 
 } // namespace
 
-Result<std::map<model::Id, std::string>> machine_names(db::Connection& c) {
-    PERFRIG_TRY(const auto machines, db::machines::list(c));
-    std::map<model::Id, std::string> names;
-    for (const auto& machine : machines) names[machine.id] = machine.name;
-    return names;
-}
-
 Result<HttpResponse> list_runs(db::Connection& c, const Request& request) {
     PERFRIG_CHECK(only_query(request, {"limit", "after", "state", "experiment", "machine", "submission"}));
     PERFRIG_TRY(const auto page, query_page(request));
@@ -51,8 +46,11 @@ Result<HttpResponse> list_runs(db::Connection& c, const Request& request) {
     PERFRIG_TRY(filter.submission, query_integer(request, "submission", 0, 1, INT64_MAX));
     filter.experiment = query_text(request, "experiment").value_or("");
     if (const auto name = query_text(request, "machine")) {
-        PERFRIG_TRY(const auto machine, db::machines::find(c, *name));
-        filter.machine = machine.id;
+        PERFRIG_TRY(const auto names, db::machines::names(c));
+        if (std::ranges::none_of(names, [&](const auto& known) { return known.second == *name; }))
+            return fail(ErrorKind::not_found, "find the machine", *name, "none of this name ever joined",
+                        "see: perfrig machines list");
+        filter.machine = *name;
     }
     if (const auto word = query_text(request, "state")) {
         PERFRIG_TRY(filter.state, model::parse_run_state(*word));
@@ -66,7 +64,7 @@ Result<HttpResponse> list_runs(db::Connection& c, const Request& request) {
 Result<HttpResponse> get_run(db::Connection& c, const Request& request) {
     PERFRIG_TRY(const auto id, path_id(request, "run"));
     PERFRIG_TRY(const auto run, db::runs::get(c, id));
-    PERFRIG_TRY(const auto names, machine_names(c));
+    PERFRIG_TRY(const auto names, db::machines::names(c));
     PERFRIG_TRY(const auto phases, db::runs::phases(c, id));
     PERFRIG_TRY(const auto processes, db::runs::processes(c, id));
     PERFRIG_TRY(const auto findings, db::runs::findings(c, id));
@@ -95,7 +93,7 @@ Result<HttpResponse> run_findings(db::Connection& c, const Request& request) {
     PERFRIG_TRY(const auto id, path_id(request, "run"));
     PERFRIG_CHECK(db::runs::get(c, id));
     PERFRIG_TRY(const auto findings, db::runs::findings(c, id));
-    PERFRIG_TRY(const auto names, machine_names(c));
+    PERFRIG_TRY(const auto names, db::machines::names(c));
     return list_answer(findings, [&](const model::Finding& finding) { return to_json(finding, names); });
 }
 
@@ -103,7 +101,7 @@ Result<HttpResponse> run_series(db::Connection& c, const Request& request) {
     PERFRIG_TRY(const auto id, path_id(request, "run"));
     PERFRIG_CHECK(db::runs::get(c, id));
     PERFRIG_TRY(const auto series, db::runs::series(c, id));
-    PERFRIG_TRY(const auto names, machine_names(c));
+    PERFRIG_TRY(const auto names, db::machines::names(c));
     return list_answer(series, [&](const model::SeriesInfo& one) { return to_json(one, names); });
 }
 

@@ -14,24 +14,24 @@ namespace perfrig::api {
 namespace {
 
 constexpr int most_frames = 200'000; // two days at 1 Hz
+constexpr std::int64_t most_points = 1'000'000;
 
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
 // A living run's samples are still frames; late ones of a sealed run may be, too.
-Result<std::vector<model::Point>> points_of(db::Connection& c, model::Id run, const model::SeriesInfo& wanted) {
-    std::vector<model::Point> points;
-    PERFRIG_TRY(const auto sealed, db::samples::read_series(c, run, wanted.name));
-    for (const auto& series : sealed)
-        if (series.info.machine_id == wanted.machine_id && series.info.id == wanted.id) points = series.points;
+Result<db::samples::PageOfPoints> points_of(db::Connection& c, model::Id run, const model::SeriesInfo& wanted,
+                                            std::int64_t after_ns, std::size_t limit) {
+    PERFRIG_TRY(auto page, db::samples::read_points(c, run, wanted.machine_id, wanted.id, after_ns, limit));
     PERFRIG_TRY(const auto frames, db::samples::live_tail(c, run, most_frames));
+    const auto last_ns = page.more ? page.points.back().time_ns : INT64_MAX; // behind it come later pages
     for (const auto& live : frames) {
-        if (live.machine != wanted.machine_id) continue;
+        if (live.machine != wanted.machine_id || live.frame.time_ns <= after_ns || live.frame.time_ns > last_ns)
+            continue;
         for (const auto& sample : live.frame.samples)
-            if (static_cast<int>(sample.series) == wanted.id) points.push_back({live.frame.time_ns, sample.value});
+            if (static_cast<int>(sample.series) == wanted.id) page.points.push_back({live.frame.time_ns, sample.value});
     }
-    std::sort(points.begin(), points.end(),
-              [](const model::Point& a, const model::Point& b) { return a.time_ns < b.time_ns; });
-    return points;
+    std::ranges::stable_sort(page.points, {}, &model::Point::time_ns);
+    return page;
 }
 
 Json planned_ms(const model::Run& run, const std::string& phase) {
@@ -44,11 +44,14 @@ Json planned_ms(const model::Run& run, const std::string& phase) {
 } // namespace
 
 Result<HttpResponse> series_samples(db::Connection& c, const Request& request) {
+    PERFRIG_CHECK(only_query(request, {"limit", "after"}));
     PERFRIG_TRY(const auto run, path_id(request, "run"));
     PERFRIG_TRY(const auto id, path_id(request, "series"));
+    PERFRIG_TRY(const auto limit, query_integer(request, "limit", most_points, 1, most_points));
+    PERFRIG_TRY(const auto after, query_integer(request, "after", INT64_MIN, 0, INT64_MAX));
     const auto& machine_name = request.parameters.at("machine");
     PERFRIG_CHECK(db::runs::get(c, run));
-    PERFRIG_TRY(const auto names, machine_names(c));
+    PERFRIG_TRY(const auto names, db::machines::names(c));
     PERFRIG_TRY(const auto all, db::runs::series(c, run));
     const auto wanted = std::find_if(all.begin(), all.end(), [&](const model::SeriesInfo& one) {
         const auto name = names.find(one.machine_id);
@@ -57,20 +60,22 @@ Result<HttpResponse> series_samples(db::Connection& c, const Request& request) {
     if (wanted == all.end())
         return fail(ErrorKind::not_found, "find the series", machine_name + "/" + std::to_string(id),
                     "run " + std::to_string(run) + " has none of that number on that machine");
-    PERFRIG_TRY(const auto points, points_of(c, run, *wanted));
+    PERFRIG_TRY(const auto page, points_of(c, run, *wanted, after, static_cast<std::size_t>(limit)));
     Json times = Json::array(), values = Json::array();
-    for (const auto& point : points) {
+    for (const auto& point : page.points) {
         times.push_back(point.time_ns);
         values.push_back(number_or_null(point.value));
     }
-    return json_answer(
-        {{"series", to_json(*wanted, names)}, {"time_ns", std::move(times)}, {"values", std::move(values)}});
+    return json_answer({{"series", to_json(*wanted, names)},
+                        {"time_ns", std::move(times)},
+                        {"values", std::move(values)},
+                        {"next", next_json(page.more ? page.points.back().time_ns : 0)}});
 }
 
 Result<HttpResponse> run_live(db::Connection& c, const Request& request) {
     PERFRIG_TRY(const auto id, path_id(request, "run"));
     PERFRIG_TRY(const auto run, db::runs::get(c, id));
-    PERFRIG_TRY(const auto names, machine_names(c));
+    PERFRIG_TRY(const auto names, db::machines::names(c));
     PERFRIG_TRY(const auto phases, db::runs::phases(c, id));
     PERFRIG_TRY(const auto series, db::runs::series(c, id));
     PERFRIG_TRY(const auto frames, db::samples::live_tail(c, id, 40));

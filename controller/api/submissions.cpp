@@ -4,19 +4,27 @@
 #include "controller/api/json_views.hpp"
 #include "controller/api/request.hpp"
 #include "controller/db/runs.hpp"
-
-#include <algorithm>
+#include "controller/db/waiting.hpp"
+#include "controller/queue/waiting.hpp"
 
 namespace perfrig::api {
 
+namespace {
+constexpr int most_current_runs = 100;
+}
+
 Result<Json> submission_document(db::Connection& c, model::Id id) {
-    PERFRIG_TRY(const auto submission, db::submissions::get(c, id));
+    PERFRIG_TRY(const auto submission, db::submissions::brief(c, id));
+    const auto now_utc_ns = SystemClock().utc_ns();
     SubmissionParts parts;
+    PERFRIG_TRY(parts.counts, db::submissions::counts(c, id));
     PERFRIG_TRY(parts.blocks, db::submissions::blocks(c, id));
-    PERFRIG_TRY(parts.runs, db::runs::of_submission(c, id));
-    PERFRIG_TRY(const auto cells, db::submissions::cells(c, id));
-    parts.cells = cells.size();
-    return to_json(submission, parts, SystemClock().utc_ns());
+    PERFRIG_TRY(parts.current_runs, db::runs::current(c, id, most_current_runs));
+    if (!model::is_end(submission.state)) {
+        PERFRIG_TRY(const auto view, db::waiting::view(c, submission));
+        parts.waiting = queue::why_waiting(view, now_utc_ns);
+    }
+    return to_json(submission, parts, now_utc_ns);
 }
 
 Result<HttpResponse> list_submissions(db::Connection& c, const Request& request) {
@@ -58,18 +66,11 @@ Result<HttpResponse> list_submission_runs(db::Connection& c, const Request& requ
     PERFRIG_CHECK(only_query(request, {"limit", "after"}));
     PERFRIG_TRY(const auto id, path_id(request, "submission"));
     PERFRIG_TRY(const auto page, query_page(request));
-    PERFRIG_CHECK(db::submissions::get(c, id)); // not_found rather than an empty list
-    PERFRIG_TRY(auto runs, db::runs::of_submission(c, id));
-    // In the order of the work. The cursor is the number of runs seen: retries come right behind what they retry, so a
-    // page may show a run twice, but never leaves one out.
-    std::sort(runs.begin(), runs.end(), [](const model::Run& a, const model::Run& b) {
-        return std::tuple(a.block_id, a.position, a.attempt) < std::tuple(b.block_id, b.position, b.attempt);
-    });
+    PERFRIG_CHECK(db::submissions::brief(c, id)); // not_found rather than an empty list
+    PERFRIG_TRY(const auto runs, db::runs::in_order(c, id, page.below, page.limit));
     Json items = Json::array();
-    const auto begin = std::min<std::size_t>(static_cast<std::size_t>(page.below), runs.size());
-    const auto end = std::min(begin + static_cast<std::size_t>(page.limit), runs.size());
-    for (std::size_t i = begin; i < end; ++i) items.push_back(to_json(runs[i]));
-    return json_answer({{"items", items}, {"next", next_json(end < runs.size() ? static_cast<std::int64_t>(end) : 0)}});
+    for (const auto& run : runs.items) items.push_back(to_json(run));
+    return json_answer({{"items", items}, {"next", next_json(runs.more ? runs.items.back().id : 0)}});
 }
 
 } // namespace perfrig::api

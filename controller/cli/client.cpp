@@ -103,6 +103,13 @@ Result<std::string> Client::get_bytes(const std::string& target) const {
     return std::move(response.body);
 }
 
+Result<void> Client::remove(const std::string& target) const {
+    HttpCall call;
+    call.method = "DELETE";
+    PERFRIG_CHECK(this->call(target, std::move(call), Milliseconds(60'000)));
+    return {};
+}
+
 Result<Json> Client::post(const std::string& target, const Json& body, HttpHeaders headers) const {
     HttpCall call;
     call.method = "POST";

@@ -26,6 +26,7 @@ class Client {
 
     Result<Json> get(const std::string& target, Milliseconds within = Milliseconds(40'000)) const;
     Result<Json> post(const std::string& target, const Json& body, HttpHeaders headers = {}) const;
+    Result<void> remove(const std::string& target) const; // DELETE
     Result<std::string> get_bytes(const std::string& target) const;
 
   private:

@@ -1,5 +1,6 @@
 #include "controller/cli/follow.hpp"
 
+#include "controller/cli/show.hpp"
 #include "controller/report/text.hpp"
 
 #include <atomic>
@@ -8,7 +9,9 @@
 #include <iostream>
 #include <map>
 #include <set>
+#include <sys/ioctl.h>
 #include <thread>
+#include <unistd.h>
 
 namespace perfrig::cli {
 
@@ -30,6 +33,11 @@ bool run_ended(const std::string& state) {
 
 bool is_away(const Error& error) { return error.kind == ErrorKind::unavailable || error.kind == ErrorKind::timed_out; }
 
+std::size_t terminal_columns() {
+    winsize size{};
+    return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
+}
+
 std::string name_of(const Json& run) {
     std::string out;
     for (const auto& [factor, level] : run.at("levels").items())
@@ -42,21 +50,28 @@ std::string name_of(const Json& run) {
 class Follower {
   public:
     Follower(const Client& client, std::int64_t submission, FollowOptions options)
-        : client_(client), target_("/api/v1/submissions/" + std::to_string(submission)), options_(options) {}
+        : client_(client), submission_(submission), target_("/api/v1/submissions/" + std::to_string(submission)),
+          options_(options) {}
 
     Result<Json> follow();
 
   private:
-    Result<void> print_ended_runs();
+    Result<Json> news(); // the submission, after a line for each run that has ended since the last look
+    Result<void> print_rest();
+    void print_ended(const Json& run);
+    void print_waiting(const Json& submission);
     void print_bar(const Json& submission);
     void clear_bar();
     std::string live_rate(const Json& live) const;
     double elapsed_in_phase_ms(std::int64_t run, const std::string& phase);
 
     const Client& client_;
+    std::int64_t submission_;
     std::string target_;
     FollowOptions options_;
+    std::int64_t last_event_ = 0;
     std::set<std::int64_t> told_;
+    std::string waiting_told_;
     bool bar_shown_ = false;
     std::int64_t phase_run_ = 0; // the phase that the bar is about, and since when we have seen it
     std::string phase_name_;
@@ -68,26 +83,51 @@ void Follower::clear_bar() {
     bar_shown_ = false;
 }
 
-// A line for each run that has ended since the last look.
-Result<void> Follower::print_ended_runs() {
-    std::string after;
-    do {
-        PERFRIG_TRY(const Json page,
-                    client_.get(target_ + "/runs?limit=1000" + (after.empty() ? "" : "&after=" + after)));
-        for (const Json& run : page.at("items")) {
-            const std::string state = run.value("state", "");
-            if (!run_ended(state) || !told_.insert(run.value("id", std::int64_t{0})).second || options_.quiet) continue;
-            clear_bar();
-            std::cout << "run " << run.value("id", 0) << "  " << name_of(run) << "  ";
-            const bool good = state == "completed" && run.value("verdict", "") != "void";
-            if (options_.terminal) std::cout << (good ? "\x1b[32m" : "\x1b[31m");
-            std::cout << (run.value("verdict", "") == "void" ? "void" : state) << (options_.terminal ? "\x1b[0m" : "");
-            if (const std::string reason = run.value("reason", ""); !reason.empty()) std::cout << ": " << reason;
-            std::cout << std::endl;
-        }
-        after = page.at("next").is_string() ? page["next"].get<std::string>() : "";
-    } while (!after.empty());
+void Follower::print_ended(const Json& run) {
+    const std::string state = run.value("state", "");
+    if (!run_ended(state) || !told_.insert(run.value("id", std::int64_t{0})).second || options_.quiet) return;
+    clear_bar();
+    std::cout << "run " << run.value("id", 0) << "  " << name_of(run) << "  ";
+    const bool good = state == "completed" && run.value("verdict", "") != "void";
+    if (options_.terminal) std::cout << (good ? "\x1b[32m" : "\x1b[31m");
+    std::cout << (run.value("verdict", "") == "void" ? "void" : state) << (options_.terminal ? "\x1b[0m" : "");
+    if (const std::string reason = run.value("reason", ""); !reason.empty()) std::cout << ": " << reason;
+    std::cout << std::endl;
+}
+
+Result<Json> Follower::news() {
+    while (true) {
+        PERFRIG_TRY(Json page, client_.get(target_ + "/events?after=" + std::to_string(last_event_)));
+        for (const Json& run : page.at("runs")) print_ended(run);
+        last_event_ = page.at("last").get<std::int64_t>();
+        if (!page.value("more", false)) return std::move(page.at("submission"));
+    }
+}
+
+// What ended without an event of its own (cancelled before it began), or in one that came out of turn.
+Result<void> Follower::print_rest() {
+    if (options_.quiet) return {};
+    PERFRIG_TRY(const Json runs, all_runs(client_, submission_));
+    for (const Json& run : runs) print_ended(run);
     return {};
+}
+
+// Where there is no bar: a line whenever what it waits for is another thing than before. When it is about to start,
+// there is nothing to say.
+void Follower::print_waiting(const Json& submission) {
+    if (options_.terminal || options_.quiet) return;
+    std::string about;
+    const Json waiting = submission.value("waiting", Json());
+    if (waiting.is_object()) {
+        bool soon = false;
+        for (const Json& machine : waiting.value("machines", Json::array())) {
+            soon = soon || machine.value("why", "") == "free";
+            about += machine.value("machine", "") + " " + machine.value("why", "") + ";";
+        }
+        about = soon ? "" : about + std::to_string(waiting.value("blocks_ahead", 0));
+    }
+    if (!about.empty() && about != waiting_told_) std::cout << "waits: " << waiting_text(submission) << std::endl;
+    waiting_told_ = about;
 }
 
 std::string Follower::live_rate(const Json& live) const {
@@ -115,8 +155,10 @@ void Follower::print_bar(const Json& submission) {
         if (run_ended(state)) ended += count.get<std::int64_t>();
     std::string line = "[" + std::to_string(ended) + "/" + std::to_string(submission.value("run_count", 0)) + "] ";
     const Json& current = submission.value("current_runs", Json::array());
-    if (current.empty()) {
+    if (current.empty() || !waiting_text(submission).empty()) {
         line += submission.value("state", "");
+        if (const std::string why = waiting_text(submission); !why.empty()) line += ", waits: " + why;
+        line = line.substr(0, terminal_columns() - 1); // a second line could not be taken back
     } else {
         const Json& run = current[0];
         line += name_of(run) + "  " + run.value("state", "");
@@ -158,17 +200,19 @@ Result<Json> Follower::follow() {
             // Nobody else cancels it: a controller that restarts just now is asked again.
             if (!told && (!is_away(told.error()) || cancelled_by->passed())) return std::move(told).error();
         }
-        auto submission = client_.get(target_);
+        auto submission = news();
         if (!submission) {
             // A controller that restarts disturbs nothing that it follows.
             if (!is_away(submission.error()) || controller_back.passed()) return std::move(submission).error();
             continue;
         }
         controller_back = Deadline::in(patience_without_controller);
-        if (const auto printed = print_ended_runs(); !printed && printed.error().kind != ErrorKind::unavailable)
-            return std::move(printed).error();
         const std::string state = submission->value("state", "");
         if (is_end(state) && submission->value("current_runs", Json::array()).empty()) {
+            if (const auto printed = print_rest(); !printed) {
+                if (!is_away(printed.error())) return std::move(printed).error();
+                continue;
+            }
             clear_bar();
             return submission;
         }
@@ -177,6 +221,7 @@ Result<Json> Follower::follow() {
             return fail(ErrorKind::timed_out, "cancel", target_, "runs are still under way after 60 s",
                         "see perfrig status");
         }
+        print_waiting(*submission);
         print_bar(*submission);
     }
 }

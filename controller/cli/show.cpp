@@ -3,6 +3,8 @@
 #include "controller/report/results.hpp"
 #include "controller/report/text.hpp"
 
+#include <set>
+
 namespace perfrig::cli {
 
 namespace {
@@ -24,6 +26,21 @@ std::string counts_text(const Json& counts) {
     return out;
 }
 
+// Why those that have not ended do not run; of a long queue the first ones.
+Result<std::string> waiting_lines(const Client& client, const Json& submissions) {
+    constexpr int most_asked = 10;
+    std::string out;
+    int asked = 0;
+    for (const Json& s : submissions) {
+        const std::string state = text_or(s, "state");
+        if ((state != "queued" && state != "running") || ++asked > most_asked) continue;
+        const std::string id = std::to_string(s.value("id", 0));
+        PERFRIG_TRY(const Json document, client.get("/api/v1/submissions/" + id));
+        if (const std::string why = waiting_text(document); !why.empty()) out += id + " waits: " + why + "\n";
+    }
+    return out;
+}
+
 Result<std::string> list_text(const Client& client) {
     PERFRIG_TRY(const Json page, client.get("/api/v1/submissions?limit=30"));
     std::vector<std::vector<std::string>> lines;
@@ -32,10 +49,17 @@ Result<std::string> list_text(const Client& client) {
                          std::to_string(s.value("priority", 0)), number_or(s, "run_count"), text_or(s, "created_at"),
                          text_or(s, "source")});
     if (lines.empty()) return std::string("nothing was submitted yet\n");
-    return report::aligned({"id", "experiment", "state", "priority", "runs", "created", "source"}, lines);
+    std::string out = report::aligned({"id", "experiment", "state", "priority", "runs", "created", "source"}, lines);
+    PERFRIG_TRY(const std::string waiting, waiting_lines(client, page.at("items")));
+    return out + (waiting.empty() ? "" : "\n" + waiting);
 }
 
 } // namespace
+
+std::string waiting_text(const Json& submission) {
+    const auto waiting = submission.find("waiting");
+    return waiting == submission.end() || !waiting->is_object() ? "" : text_or(*waiting, "text");
+}
 
 Result<std::int64_t> latest_submission(const Client& client, const std::string& experiment) {
     PERFRIG_TRY(const Json page, client.get("/api/v1/submissions?limit=1" +
@@ -53,6 +77,7 @@ Result<std::string> status_text(const Client& client, std::int64_t submission) {
         "submission " + std::to_string(submission) + " of " + text_or(s, "experiment") + ": " + text_or(s, "state");
     if (const std::string reason = text_or(s, "reason"); !reason.empty()) out += " (" + reason + ")";
     out += "\nruns: " + counts_text(s.value("run_counts", Json::object())) + "\n";
+    if (const std::string why = waiting_text(s); !why.empty()) out += "waits: " + why + "\n";
     if (const std::string end = text_or(s, "expected_end"); !end.empty()) out += "expected end: " + end + "\n";
     for (const Json& block : s.value("blocks", Json::array())) {
         out += "block " + number_or(block, "ordinal") + ": " + text_or(block, "state");
@@ -77,8 +102,25 @@ Result<Json> all_runs(const Client& client, std::int64_t submission) {
     return runs;
 }
 
+// The table, every page: a column that only later cells have comes behind those of the first.
+Result<Json> all_results(const Client& client, std::int64_t submission) {
+    const std::string target = "/api/v1/submissions/" + std::to_string(submission) + "/results";
+    PERFRIG_TRY(Json all, client.get(target));
+    std::set<std::string> known;
+    for (const Json& column : all.at("columns")) known.insert(text_or(column, "key"));
+    for (std::string after = text_or(all, "next"); !after.empty();) {
+        PERFRIG_TRY(Json page, client.get(target + "?after=" + after));
+        for (Json& column : page.at("columns"))
+            if (known.insert(text_or(column, "key")).second) all["columns"].push_back(std::move(column));
+        for (Json& row : page.at("rows")) all["rows"].push_back(std::move(row));
+        after = text_or(page, "next");
+    }
+    all.erase("next");
+    return all;
+}
+
 Result<std::string> results_text(const Client& client, std::int64_t submission, Format format, bool colours) {
-    PERFRIG_TRY(const Json results, client.get("/api/v1/submissions/" + std::to_string(submission) + "/results"));
+    PERFRIG_TRY(const Json results, all_results(client, submission));
     switch (format) {
     case Format::json: return results.dump(2) + "\n";
     case Format::csv: return report::results_as_csv(results);
@@ -89,7 +131,7 @@ Result<std::string> results_text(const Client& client, std::int64_t submission, 
 }
 
 Result<std::string> junit_text(const Client& client, std::int64_t submission) {
-    PERFRIG_TRY(const Json results, client.get("/api/v1/submissions/" + std::to_string(submission) + "/results"));
+    PERFRIG_TRY(const Json results, all_results(client, submission));
     PERFRIG_TRY(const Json runs, all_runs(client, submission));
     return report::results_as_junit(results, runs);
 }

@@ -14,6 +14,8 @@ Result<std::string> status_text(const Client& client, std::int64_t submission); 
 Result<std::string> results_text(const Client& client, std::int64_t submission, Format format, bool colours);
 Result<std::string> junit_text(const Client& client, std::int64_t submission);
 Result<std::string> machines_text(const Client& client, const std::string& name, bool json); // "": all of them
+// Why nothing of a submission runs, as its document says it; empty: something does.
+std::string waiting_text(const Json& submission);
 // A submission's runs, every page.
 Result<Json> all_runs(const Client& client, std::int64_t submission);
 // The newest submission's id; of one experiment where `experiment` is not empty.

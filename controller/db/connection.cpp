@@ -3,6 +3,7 @@
 #include "common/base/log.hpp"
 
 #include <cerrno>
+#include <charconv>
 #include <libpq-fe.h>
 #include <poll.h>
 
@@ -63,16 +64,34 @@ Error unreachable(std::string why) {
                 "check that it runs and that the connection string names it");
 }
 
-Result<void> check_target(const std::string& target) {
-    char* why = nullptr;
-    PQconninfoOption* parsed = PQconninfoParse(target.c_str(), &why);
-    if (parsed) {
-        PQconninfoFree(parsed);
-        return {};
-    }
-    const std::unique_ptr<char, void (*)(void*)> message(why, PQfreemem);
-    return fail(ErrorKind::bad_input, "understand the connection string of PostgreSQL", "", trimmed(message.get()),
+Error bad_target(std::string why) {
+    return fail(ErrorKind::bad_input, "use the connection string of PostgreSQL", "", std::move(why),
                 "write it as host=... dbname=... user=... or as postgresql://...");
+}
+
+// libpq looks at a port only when it connects, and then as if its server were away. Several hosts may have a list.
+bool are_ports(std::string_view list) {
+    while (true) {
+        const auto one = list.substr(0, list.find(','));
+        int port = 0;
+        const auto [end, error] = std::from_chars(one.data(), one.data() + one.size(), port);
+        const bool good = error == std::errc() && end == one.data() + one.size() && port > 0 && port <= 65535;
+        if (!good && !one.empty()) return false;
+        if (one.size() == list.size()) return true;
+        list.remove_prefix(one.size() + 1);
+    }
+}
+
+Result<void> check_target(const std::string& target) {
+    char* raw_why = nullptr;
+    const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> parsed(
+        PQconninfoParse(target.c_str(), &raw_why), PQconninfoFree);
+    const std::unique_ptr<char, void (*)(void*)> why(raw_why, PQfreemem);
+    if (!parsed) return bad_target(trimmed(why.get()));
+    for (const auto* option = parsed.get(); option->keyword; ++option)
+        if (std::string_view(option->keyword) == "port" && option->val && !are_ports(option->val))
+            return bad_target("'" + std::string(option->val) + "' is no port: it must be a number from 1 to 65535");
+    return {};
 }
 
 void debug_notice(void*, const char* message) { log::debug("PostgreSQL: " + trimmed(message)); }
@@ -89,8 +108,15 @@ Result<std::unique_ptr<Connection>> Connection::open(const ConnectionOptions& op
     const Deadline deadline = Deadline::in(options.connect_within);
     PERFRIG_CHECK(check_target(options.target));
     const std::string user_timeout = std::to_string(options.tcp_user_timeout.count());
-    const char* keywords[] = {"dbname",          "application_name", "tcp_user_timeout",    "keepalives_idle",
-                              "client_encoding", "keepalives_count", "keepalives_interval", nullptr};
+    const char* keywords[] = {"dbname",
+                              "application_name",
+                              "tcp_user_timeout",
+                              "keepalives_idle",
+                              "client_encoding",
+                              "keepalives_count",
+                              "keepalives_interval",
+                              "connect_timeout",
+                              nullptr};
     const char* values[] = {options.target.c_str(),
                             options.application_name.c_str(),
                             user_timeout.c_str(),
@@ -98,11 +124,17 @@ Result<std::unique_ptr<Connection>> Connection::open(const ConnectionOptions& op
                             "UTF8",
                             "3",
                             "5",
+                            "2", // for the ping alone: the wait below has its own deadline
                             nullptr};
     pg_conn* raw = PQconnectStartParams(keywords, values, 1);
     if (!raw) return fail(ErrorKind::unavailable, "connect to PostgreSQL", "", "out of memory");
     std::unique_ptr<Connection> connection(new Connection(raw, options));
-    if (PQstatus(raw) == CONNECTION_BAD) return unreachable(trimmed(PQerrorMessage(raw)));
+    if (PQstatus(raw) == CONNECTION_BAD) {
+        // It parses, but no server could ever be reached by it (an sslmode that there is not): only a ping tells that
+        // apart from a server that is away. Nothing is sent in that case.
+        if (PQpingParams(keywords, values, 1) == PQPING_NO_ATTEMPT) return bad_target(trimmed(PQerrorMessage(raw)));
+        return unreachable(trimmed(PQerrorMessage(raw)));
+    }
     for (PostgresPollingStatusType state = PGRES_POLLING_WRITING; state != PGRES_POLLING_OK;
          state = PQconnectPoll(raw)) {
         if (state == PGRES_POLLING_FAILED) return unreachable(trimmed(PQerrorMessage(raw)));

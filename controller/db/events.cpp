@@ -8,8 +8,15 @@ namespace perfrig::db::events {
 
 Result<void> add(Connection& c, std::string_view actor, std::string_view subject, std::string_view what,
                  const Json& detail) {
-    PERFRIG_CHECK(c.exec("insert into event (actor, subject, what, detail) values ($1, $2, $3, $4::jsonb)",
-                         {actor, subject, what, detail}));
+    // With the submission that it belongs to, if any: what followers ask by.
+    PERFRIG_CHECK(
+        c.exec("insert into event (actor, subject, what, detail, submission_id) select $1, $2, $3, $4::jsonb, "
+               "case split_part($2, '/', 1) when 'submission' then number "
+               "when 'run' then (select submission_id from run where id = number) "
+               "when 'block' then (select submission_id from block where id = number) end "
+               "from (select case when $2 ~ '^(submission|run|block)/[0-9]+$' "
+               "then split_part($2, '/', 2)::bigint end) as named(number)",
+               {actor, subject, what, detail}));
     return {};
 }
 

@@ -5,9 +5,7 @@ namespace perfrig::db::feed {
 Result<std::vector<model::Event>> of_submission(Connection& c, model::Id submission, std::int64_t after, int limit) {
     PERFRIG_TRY(const Rows rows,
                 c.exec("select id, (extract(epoch from at) * 1000000)::bigint * 1000, actor, subject, what, detail "
-                       "from event where id > $2 and subject in (select 'submission/' || $1::text union all "
-                       "select 'run/' || id from run where submission_id = $1::bigint union all "
-                       "select 'block/' || id from block where submission_id = $1::bigint) order by id limit $3",
+                       "from event where submission_id = $1 and id > $2 order by id limit $3",
                        {submission, after, limit}));
     std::vector<model::Event> events;
     for (int i = 0; i < rows.size(); ++i)

@@ -2,6 +2,7 @@
 
 #include "controller/db/events.hpp"
 #include "controller/db/sql.hpp"
+#include "controller/db/tokens.hpp"
 #include "controller/db/transaction.hpp"
 
 namespace perfrig::db::machines {
@@ -12,7 +13,7 @@ const std::string& columns() {
     static const std::string sql =
         "id, name, labels, profile, state, state_reason, previous_state, boot_id, agent_epoch, agent_version, "
         "metrics_url, clock_offset_ns, clock_offset_error_ns, " +
-        utc_ns("last_seen") + ", " + utc_ns("created_at") + ", environment_id ";
+        utc_ns("last_seen") + ", " + utc_ns("created_at") + ", environment_id, forgotten_at is not null ";
     return sql;
 }
 
@@ -34,7 +35,13 @@ model::Machine machine_from(const Rows& rows, int i) {
     out.last_seen_utc_ns = rows.maybe_integer(i, 13);
     out.created_utc_ns = rows.integer(i, 14);
     out.environment_id = rows.id(i, 15);
+    out.forgotten = rows.boolean(i, 16);
     return out;
+}
+
+Error no_machine(std::string_view what) {
+    return fail(ErrorKind::not_found, "find the machine", std::string(what), "no machine of this name has enrolled",
+                "see: perfrig machines list");
 }
 
 Result<std::vector<model::Machine>> select(Connection& c, const char* rest, const Params& params = {}) {
@@ -47,16 +54,15 @@ Result<std::vector<model::Machine>> select(Connection& c, const char* rest, cons
 
 Result<model::Machine> select_one(Connection& c, const std::string& what, const char* rest, const Params& params) {
     PERFRIG_TRY(auto found, select(c, rest, params));
-    if (found.empty())
-        return fail(ErrorKind::not_found, "find the machine", what, "no machine of this name has enrolled",
-                    "see: perfrig machines list");
+    if (found.empty()) return no_machine(what);
     return std::move(found.front());
 }
 
 } // namespace
 
 Result<model::Machine> enrol(Connection& c, std::string_view name, const Json& labels) {
-    PERFRIG_CHECK(c.exec("insert into machine (name, labels) values ($1, $2::jsonb) on conflict (name) do nothing",
+    PERFRIG_CHECK(c.exec("insert into machine (name, labels) values ($1, $2::jsonb) "
+                         "on conflict (name) where forgotten_at is null do nothing",
                          {name, labels}));
     return find(c, name);
 }
@@ -81,10 +87,13 @@ Result<model::Machine> hello(Connection& c, model::Id machine, const HelloUpdate
     PERFRIG_TRY(const Rows done,
                 c.exec("update machine set boot_id = $2, agent_epoch = $3, agent_version = $4, profile = $5::jsonb, "
                        "labels = $6::jsonb, metrics_url = $7, environment_id = coalesce($8, environment_id), "
-                       "last_seen = now() where id = $1 and agent_epoch <= $3",
+                       "last_seen = now() where id = $1 and agent_epoch <= $3 and forgotten_at is null",
                        {machine, update.boot_id, update.epoch, update.agent_version, update.profile, update.labels,
                         update.metrics_url, Param::id_or_null(environment)}));
     PERFRIG_TRY(model::Machine out, find_by_id(c, machine));
+    if (out.forgotten)
+        return fail(ErrorKind::forbidden, "accept the agent of", out.name, "the machine was forgotten",
+                    "let it join anew: perfrig-agent join");
     if (done.affected() == 0)
         return fail(ErrorKind::conflict, "accept the agent of", out.name,
                     "its epoch " + std::to_string(update.epoch) + " is behind " + std::to_string(out.agent_epoch) +
@@ -161,10 +170,48 @@ Result<model::Machine> release(Connection& c, std::string_view name, std::string
     return after;
 }
 
-Result<std::vector<model::Machine>> list(Connection& c) { return select(c, "order by name"); }
+Result<void> forget(Connection& c, std::string_view name, Milliseconds silent_for, std::string_view actor) {
+    PERFRIG_TRY(Transaction transaction, Transaction::begin(c));
+    // Locked, so that a grant or a hello is either seen here or finds it forgotten.
+    static const std::string sql =
+        "select m.id, l.block_id, (extract(epoch from now() - m.last_seen) * 1000)::bigint, m.last_seen > now() - " +
+        interval_ms("$2") +
+        " from machine m left join lease l on l.machine_id = m.id "
+        "where m.name = $1 and m.forgotten_at is null for no key update of m";
+    PERFRIG_TRY(const Rows found, c.exec(sql.c_str(), {name, std::int64_t(silent_for.count())}));
+    if (found.empty()) return no_machine(name);
+    const auto refuse = [&](std::string why, std::string remedy) {
+        return fail(ErrorKind::conflict, "forget the machine", std::string(name), std::move(why), std::move(remedy));
+    };
+    if (!found.is_null(0, 1))
+        return refuse("block " + std::to_string(found.integer(0, 1)) + " has its lease",
+                      "wait for its end; where the machine is gone for good: perfrig machines release " +
+                          std::string(name));
+    if (!found.is_null(0, 3) && found.boolean(0, 3))
+        return refuse("its agent was heard " + std::to_string(found.integer(0, 2) / 1000) + " s ago",
+                      "stop its agent first, and wait " + std::to_string(silent_for.count() / 1000) + " s");
+    const model::Id machine = found.integer(0, 0);
+    PERFRIG_CHECK(c.exec("update machine set forgotten_at = now(), state = 'held', state_reason = 'forgotten' "
+                         "where id = $1",
+                         {machine}));
+    PERFRIG_CHECK(tokens::revoke_of_machine(c, machine));
+    PERFRIG_CHECK(events::add(c, actor, "machine/" + std::string(name), "forgotten", {{"id", machine}}));
+    return transaction.commit();
+}
+
+Result<std::vector<model::Machine>> list(Connection& c) {
+    return select(c, "where forgotten_at is null order by name");
+}
+
+Result<std::map<model::Id, std::string>> names(Connection& c) {
+    PERFRIG_TRY(const Rows rows, c.exec("select id, name from machine"));
+    std::map<model::Id, std::string> out;
+    for (int i = 0; i < rows.size(); ++i) out[rows.integer(i, 0)] = rows.text(i, 1);
+    return out;
+}
 
 Result<model::Machine> find(Connection& c, std::string_view name) {
-    return select_one(c, std::string(name), "where name = $1", {name});
+    return select_one(c, std::string(name), "where name = $1 and forgotten_at is null", {name});
 }
 
 Result<model::Machine> find_by_id(Connection& c, model::Id machine) {
@@ -189,10 +236,10 @@ Result<model::Environment> environment(Connection& c, model::Id environment) {
 }
 
 Result<std::vector<model::Machine>> unseen_for(Connection& c, Milliseconds time) {
-    static const std::string rest =
-        "where state not in ('unreachable', 'enrolling') and (last_seen is null or last_seen < "
-        "now() - " +
-        interval_ms("$1") + ") order by name";
+    static const std::string rest = "where forgotten_at is null and state not in ('unreachable', 'enrolling') and "
+                                    "(last_seen is null or last_seen < "
+                                    "now() - " +
+                                    interval_ms("$1") + ") order by name";
     return select(c, rest.c_str(), {std::int64_t(time.count())});
 }
 

@@ -5,7 +5,9 @@
 #include "controller/db/connection.hpp"
 #include "controller/model/machine.hpp"
 
+#include <map>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,6 +20,7 @@ Result<model::Machine> enrol(Connection& c, std::string_view name, const Json& l
 struct HelloUpdate {
     std::string boot_id;
     std::int64_t epoch = 0; // conflict where the stored epoch is larger: an older agent, or a copy of its state
+                            // forbidden where the machine was forgotten
     std::string agent_version;
     Json profile = Json::object();
     Json labels = Json::object();
@@ -39,9 +42,14 @@ Result<bool> change_state(Connection& c, model::Id machine, std::span<const mode
 Result<model::Machine> hold(Connection& c, std::string_view name, std::string_view reason, std::string_view actor);
 Result<model::Machine> release(Connection& c, std::string_view name, std::string_view actor);
 
+// Its name is free again, its agent's token is revoked, and its row stays for the history of its runs. conflict while a
+// block has its lease, or where its agent was heard within `silent_for`: by whichever controller it is connected to.
+Result<void> forget(Connection& c, std::string_view name, Milliseconds silent_for, std::string_view actor);
+
 Result<std::vector<model::Machine>> list(Connection& c);                      // by name
+Result<std::map<model::Id, std::string>> names(Connection& c);                // of forgotten ones too
 Result<model::Machine> find(Connection& c, std::string_view name);            // not_found
-Result<model::Machine> find_by_id(Connection& c, model::Id machine);          // not_found
+Result<model::Machine> find_by_id(Connection& c, model::Id machine);          // not_found; a forgotten one is found
 Result<model::Environment> environment(Connection& c, model::Id environment); // not_found
 // Machines that were not seen for this long and are not yet unreachable.
 Result<std::vector<model::Machine>> unseen_for(Connection& c, Milliseconds time);

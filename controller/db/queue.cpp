@@ -18,7 +18,8 @@ model::Block block_from(const Rows& rows, int i) {
             static_cast<int>(rows.integer(i, 2)),
             rows.json(i, 3),
             word(model::parse_block_state(rows.text(i, 4))),
-            std::string(rows.text(i, 5))};
+            std::string(rows.text(i, 5)),
+            {}};
 }
 constexpr const char* block_columns = "b.id, b.submission_id, b.ordinal, b.boot_state, b.state, b.reason";
 

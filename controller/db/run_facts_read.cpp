@@ -111,13 +111,11 @@ Result<std::vector<model::Metric>> metrics(Connection& c, model::Id run) {
     return out;
 }
 
-Result<std::vector<RunMetric>> metrics_of_submission(Connection& c, model::Id submission) {
-    PERFRIG_TRY(
-        const Rows rows,
-        c.exec("select t.run_id, t.name, t.labels, t.unit, t.value, t.window_start_ns, t.window_end_ns, t.source, "
-               "t.status from metric t join run r on r.id = t.run_id where r.submission_id = $1 "
-               "order by t.run_id, t.name, t.labels",
-               {submission}));
+Result<std::vector<RunMetric>> metrics_of(Connection& c, const std::vector<model::Id>& runs) {
+    PERFRIG_TRY(const Rows rows,
+                c.exec("select run_id, name, labels, unit, value, window_start_ns, window_end_ns, source, status "
+                       "from metric where run_id = any ($1) order by run_id, name, labels",
+                       {Param::array(runs)}));
     std::vector<RunMetric> out;
     for (int i = 0; i < rows.size(); ++i) out.push_back({rows.integer(i, 0), metric_from(rows, i, 1)});
     return out;
@@ -127,9 +125,15 @@ Result<std::vector<model::Finding>> findings(Connection& c, model::Id run) {
     return select_findings(c, "where f.run_id = $1 order by f.id", run);
 }
 
-Result<std::vector<model::Finding>> findings_of_submission(Connection& c, model::Id submission) {
-    return select_findings(c, "join run r on r.id = f.run_id where r.submission_id = $1 order by f.run_id, f.id",
-                           submission);
+Result<std::vector<model::Finding>> grave_findings_of(Connection& c, const std::vector<model::Id>& runs) {
+    PERFRIG_TRY(
+        const Rows rows,
+        c.exec("select id, run_id, block_id, machine_id, check_name, version, severity, subject, message, '{}', "
+               "source from finding where run_id = any ($1) and severity <> 'info' order by run_id, id",
+               {Param::array(runs)}));
+    std::vector<model::Finding> out;
+    for (int i = 0; i < rows.size(); ++i) out.push_back(finding_from(rows, i));
+    return out;
 }
 
 Result<std::vector<model::SeriesInfo>> series(Connection& c, model::Id run) {

@@ -9,6 +9,15 @@
 
 namespace perfrig::db::runs {
 
+namespace {
+Result<std::vector<model::Run>> select(Connection& c, const std::string& rest, const Params& params) {
+    PERFRIG_TRY(const Rows rows, c.exec((select_runs(false) + rest).c_str(), params));
+    std::vector<model::Run> out;
+    for (int i = 0; i < rows.size(); ++i) out.push_back(run_from(rows, i));
+    return out;
+}
+} // namespace
+
 Result<model::Run> get(Connection& c, model::Id run) {
     static const std::string sql = select_runs(true) + "where r.id = $1";
     PERFRIG_TRY(const Rows rows, c.exec(sql.c_str(), {run}));
@@ -21,7 +30,7 @@ Result<Page<model::Run>> list(Connection& c, const Filter& filter, PageRequest p
     static const std::string sql =
         select_runs(false) +
         "where ($1 = 0::bigint or r.id < $1) and ($3 = 0::bigint or r.submission_id = $3) "
-        "and ($4 = 0::bigint or r.machine_id = $4) and ($5 = 0::bigint or r.block_id = $5) and ($6 = '' or r.state = "
+        "and ($4 = '' or m.name = $4) and ($5 = 0::bigint or r.block_id = $5) and ($6 = '' or r.state = "
         "$6) "
         "and (not $7 or r.state not in ('completed', 'refused', 'failed', 'cancelled', 'interrupted')) "
         "and ($8 = '' or e.name = $8) order by r.id desc limit $2";
@@ -35,13 +44,37 @@ Result<Page<model::Run>> list(Connection& c, const Filter& filter, PageRequest p
     return out;
 }
 
-Result<std::vector<model::Run>> of_submission(Connection& c, model::Id submission) {
-    static const std::string sql =
-        select_runs(false) + "where r.submission_id = $1 order by c.ordinal, r.replicate, r.attempt";
-    PERFRIG_TRY(const Rows rows, c.exec(sql.c_str(), {submission}));
-    std::vector<model::Run> out;
-    for (int i = 0; i < rows.size(); ++i) out.push_back(run_from(rows, i));
+Result<RunsInOrder> in_order(Connection& c, model::Id submission, model::Id after, int limit) {
+    // The ids first, by the index run_by_block: joining every run of a large submission takes longer than its page.
+    PERFRIG_TRY(auto found,
+                select(c,
+                       "where r.id in (select p.id from run p where p.submission_id = $1 and p.block_id <= (select "
+                       "max(id) from block where submission_id = $1) and ($2 = 0::bigint or (p.block_id, p.position, "
+                       "p.attempt) > (select block_id, position, attempt from run where id = $2)) "
+                       "order by p.block_id, p.position, p.attempt limit $3) "
+                       "order by r.block_id, r.position, r.attempt",
+                       {submission, after, limit + 1}));
+    RunsInOrder out{std::move(found), false};
+    out.more = out.items.size() > static_cast<std::size_t>(limit);
+    if (out.more) out.items.pop_back();
     return out;
+}
+
+Result<std::vector<model::Run>> current(Connection& c, model::Id submission, int limit) {
+    return select(c,
+                  "where r.id in (select p.id from run p where p.submission_id = $1 and p.state in ('assigned', "
+                  "'preparing', 'warming', 'measuring', 'stopping', 'uploading') order by p.state = 'assigned', "
+                  "p.block_id, p.position, p.attempt limit $2) "
+                  "order by r.state = 'assigned', r.block_id, r.position, r.attempt",
+                  {submission, limit});
+}
+
+Result<std::vector<model::Run>> of_cells(Connection& c, const std::vector<model::Id>& cells) {
+    return select(c, "where r.cell_id = any ($1) order by r.id", {Param::array(cells)});
+}
+
+Result<std::vector<model::Run>> by_ids(Connection& c, const std::vector<model::Id>& runs) {
+    return select(c, "where r.id = any ($1) order by r.id", {Param::array(runs)});
 }
 
 Result<Moved> change_state(Connection& c, model::Id run, model::RunState state, std::string_view reason,
@@ -60,7 +93,11 @@ Result<Moved> change_state(Connection& c, model::Id run, model::RunState state, 
     const model::RunState before = word(model::parse_run_state(was.text(0, 0)));
     if (before == state) return Moved::already_there;
     if (is_end(before)) return Moved::already_ended;
+    if (!model::may_follow(before, state))
+        return fail(ErrorKind::bad_input, "change the state of run", std::to_string(run),
+                    std::string(to_string(state)) + " can't follow " + std::string(to_string(before)));
     std::optional<std::int64_t> deadline;
+    if (!deadline_in || deadline_in->count() <= 0) deadline_in = model::longest_stay(state);
     if (deadline_in && !ends) deadline = deadline_in->count();
     PERFRIG_CHECK(c.exec(sql.c_str(), {run, to_string(state), reason, deadline, begins, ends}));
     if (ends)

@@ -1,10 +1,8 @@
 #include "controller/db/samples.hpp"
 
-#include "controller/db/runs.hpp"
 #include "controller/db/transaction.hpp"
 
 #include <algorithm>
-#include <map>
 
 namespace perfrig::db::samples {
 
@@ -66,43 +64,54 @@ Result<std::vector<LiveFrame>> live_tail(Connection& c, model::Id run, int limit
     return out;
 }
 
-Result<std::vector<model::Series>> read_series(Connection& c, model::Id run, std::string_view name) {
+Result<void> each_chunk(Connection& c, model::Id run, const Which& which,
+                        const std::function<bool(const Chunk&)>& take) {
     PERFRIG_TRY(Transaction transaction, Transaction::begin(c)); // the cursor lives in it
-    PERFRIG_TRY(const auto infos, runs::series(c, run));
-    std::map<std::pair<model::Id, int>, std::size_t> place;
-    std::vector<model::Series> out;
-    for (const model::SeriesInfo& info : infos) {
-        if (!name.empty() && info.name != name) continue;
-        place[{info.machine_id, info.id}] = out.size();
-        out.push_back({info, {}});
-    }
-    std::vector<int> ids;
-    for (const model::Series& one : out) ids.push_back(one.info.id);
-    PERFRIG_CHECK(
-        c.exec("declare chunks no scroll cursor for select machine_id, series_id, start_ns, offsets_ns, values "
-               "from series_chunk where run_id = $1 and series_id = any ($2)",
-               {run, Param::array(ids)}));
-    std::size_t points = 0;
-    while (true) {
-        PERFRIG_TRY(const Rows rows, c.exec_binary("fetch 500 from chunks"));
+    PERFRIG_CHECK(c.exec("declare chunks no scroll cursor for select k.machine_id, k.series_id, k.start_ns, "
+                         "k.offsets_ns, k.values from series_chunk k where k.run_id = $1 "
+                         "and ($2 = '' or exists (select from series s where s.run_id = $1 "
+                         "and s.machine_id = k.machine_id and s.id = k.series_id and s.name = $2)) "
+                         "and ($3 = 0::bigint or (k.machine_id = $3 and k.series_id = $4)) "
+                         "and k.start_ns + k.offsets_ns[array_upper(k.offsets_ns, 1)] > $5 "
+                         "order by k.machine_id, k.series_id, k.start_ns",
+                         {run, which.name, which.machine, which.series, which.after_ns}));
+    for (bool wanted = true; wanted;) {
+        PERFRIG_TRY(const Rows rows, c.exec_binary("fetch 100 from chunks"));
         if (rows.empty()) break;
-        for (int i = 0; i < rows.size(); ++i) {
-            const auto found = place.find({rows.integer(i, 0), static_cast<int>(rows.integer(i, 1))});
-            if (found == place.end()) continue;
+        for (int i = 0; i < rows.size() && wanted; ++i) {
+            Chunk chunk{rows.integer(i, 0), static_cast<int>(rows.integer(i, 1)), rows.integer(i, 2), {}};
             const auto offsets = rows.integers(i, 3);
             const auto values = rows.reals(i, 4);
-            points += values.size();
-            if (points > most_points)
-                return fail(ErrorKind::conflict, "read the samples of run", std::to_string(run),
-                            "there are more than " + std::to_string(most_points), "ask for one series by its name");
-            auto& into = out[found->second].points;
+            chunk.points.reserve(values.size());
             for (std::size_t k = 0; k < values.size(); ++k)
-                into.push_back({rows.integer(i, 2) + offsets.at(k), values[k]});
+                chunk.points.push_back({chunk.start_ns + offsets.at(k), values[k]});
+            wanted = take(chunk);
         }
     }
     PERFRIG_CHECK(c.exec("close chunks"));
-    for (model::Series& one : out) std::ranges::stable_sort(one.points, {}, &model::Point::time_ns);
-    PERFRIG_CHECK(transaction.commit());
+    return transaction.commit();
+}
+
+Result<PageOfPoints> read_points(Connection& c, model::Id run, model::Id machine, int series, std::int64_t after_ns,
+                                 std::size_t limit) {
+    PageOfPoints out;
+    auto& points = out.points;
+    const auto sort = [&] { std::ranges::stable_sort(points, {}, &model::Point::time_ns); };
+    const auto take = [&](const Chunk& chunk) {
+        if (points.size() > limit) { // enough, unless this chunk begins before the page's end
+            sort();
+            if (chunk.start_ns > points[limit - 1].time_ns) return false;
+        }
+        const auto first = std::ranges::upper_bound(chunk.points, after_ns, {}, &model::Point::time_ns);
+        points.insert(points.end(), first, chunk.points.end());
+        return true;
+    };
+    PERFRIG_CHECK(each_chunk(c, run, {{}, machine, series, after_ns}, take));
+    sort();
+    if (points.size() <= limit) return out;
+    const auto end = std::ranges::upper_bound(points, points[limit - 1].time_ns, {}, &model::Point::time_ns);
+    out.more = end != points.end();
+    points.erase(end, points.end());
     return out;
 }
 

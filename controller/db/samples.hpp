@@ -7,7 +7,9 @@
 #include "controller/db/connection.hpp"
 #include "controller/model/run.hpp"
 
+#include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace perfrig::db::samples {
@@ -35,9 +37,32 @@ struct LiveFrame {
 // The newest `limit` frames of a living run, oldest of them first; after (epoch, seq) where given.
 Result<std::vector<LiveFrame>> live_tail(Connection& c, model::Id run, int limit, std::int64_t after_epoch = 0,
                                          std::uint64_t after_seq = 0);
-// Points of a sealed run's series; `name` limits to series of that name. At most most_points (conflict beyond).
-constexpr std::size_t most_points = 20'000'000;
-Result<std::vector<model::Series>> read_series(Connection& c, model::Id run, std::string_view name = {});
+// A sealed run's points, a chunk at a time and some chunks in memory, however many there are.
+struct Which {
+    std::string_view name = {}; // series of that name; empty: all
+    model::Id machine = 0;      // with `series`: that one alone
+    int series = 0;
+    std::int64_t after_ns = INT64_MIN; // chunks that end later
+};
+struct Chunk {
+    model::Id machine = 0;
+    int series = 0;
+    std::int64_t start_ns = 0;
+    std::vector<model::Point> points; // by rising time
+};
+// Chunks come by machine, series and start; where frames came late, two of a series may overlap. `take` says whether it
+// wants more.
+Result<void> each_chunk(Connection& c, model::Id run, const Which& which,
+                        const std::function<bool(const Chunk&)>& take);
+
+// The points of one series with times behind `after_ns`, by rising time: the first `limit` of them and, so that none of
+// one instant is lost between pages, any others of the last one's instant.
+struct PageOfPoints {
+    std::vector<model::Point> points;
+    bool more = false;
+};
+Result<PageOfPoints> read_points(Connection& c, model::Id run, model::Id machine, int series, std::int64_t after_ns,
+                                 std::size_t limit);
 
 // --- sealing ---
 constexpr std::size_t most_points_in_chunk = 4'096;

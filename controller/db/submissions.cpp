@@ -37,14 +37,10 @@ model::Submission submission_from(const Rows& rows, int i) {
     return out;
 }
 
-std::string subject(model::Id submission) { return "submission/" + std::to_string(submission); }
-
-} // namespace
-
-Result<model::Submission> get(Connection& c, model::Id submission) {
-    static const std::string sql = "select " + columns() +
-                                   ", s.definition from submission s "
-                                   "join experiment e on e.id = s.experiment_id where s.id = $1";
+// A definition may have a MiB: who does not need it must not fetch it.
+Result<model::Submission> select_one(Connection& c, model::Id submission, const char* definition) {
+    const std::string sql = "select " + columns() + ", " + definition +
+                            " from submission s join experiment e on e.id = s.experiment_id where s.id = $1";
     PERFRIG_TRY(const Rows rows, c.exec(sql.c_str(), {submission}));
     if (rows.empty())
         return fail(ErrorKind::not_found, "find the submission", std::to_string(submission), "there is none",
@@ -53,6 +49,14 @@ Result<model::Submission> get(Connection& c, model::Id submission) {
     out.definition = rows.text(0, 14);
     return out;
 }
+
+std::string subject(model::Id submission) { return "submission/" + std::to_string(submission); }
+
+} // namespace
+
+Result<model::Submission> get(Connection& c, model::Id submission) { return select_one(c, submission, "s.definition"); }
+
+Result<model::Submission> brief(Connection& c, model::Id submission) { return select_one(c, submission, "''"); }
 
 Result<Page<model::Submission>> list(Connection& c, PageRequest page, std::optional<model::SubmissionState> state,
                                      std::string_view experiment) {
@@ -70,21 +74,27 @@ Result<Page<model::Submission>> list(Connection& c, PageRequest page, std::optio
 }
 
 Result<model::RunCounts> counts(Connection& c, model::Id submission) {
-    PERFRIG_TRY(const Rows rows, c.exec("select state, count(*), count(*) filter (where verdict = 'void') from run "
-                                        "where submission_id = $1 group by state",
-                                        {submission}));
+    // Only an interrupted run may have a next attempt, which then counts in its place.
+    PERFRIG_TRY(const Rows rows,
+                c.exec("select r.state, r.verdict, count(*) from run r where r.submission_id = $1 "
+                       "and r.state <> 'interrupted' group by 1, 2 union all "
+                       "select r.state, r.verdict, count(*) from run r where r.submission_id = $1 "
+                       "and r.state = 'interrupted' and not exists (select from run n where n.cell_id = r.cell_id "
+                       "and n.replicate = r.replicate and n.attempt = r.attempt + 1) group by 1, 2",
+                       {submission}));
     model::RunCounts out;
     for (int i = 0; i < rows.size(); ++i) {
-        out.by_state[word(model::parse_run_state(rows.text(i, 0)))] = rows.integer(i, 1);
-        out.voided += rows.integer(i, 2);
+        const model::RunState state = word(model::parse_run_state(rows.text(i, 0)));
+        out.by_state[state] += rows.integer(i, 2);
+        if (is_end(state)) out.by_verdict[word(model::parse_verdict(rows.text(i, 1)))] += rows.integer(i, 2);
     }
     return out;
 }
 
-Result<std::vector<model::Cell>> cells(Connection& c, model::Id submission) {
-    PERFRIG_TRY(const Rows rows,
-                c.exec("select id, ordinal, cell_key, levels from cell where submission_id = $1 order by ordinal",
-                       {submission}));
+Result<std::vector<model::Cell>> cells(Connection& c, model::Id submission, int after, int limit) {
+    PERFRIG_TRY(const Rows rows, c.exec("select id, ordinal, cell_key, levels from cell where submission_id = $1 "
+                                        "and ordinal > $2 order by ordinal limit $3",
+                                        {submission, after, limit}));
     std::vector<model::Cell> out;
     for (int i = 0; i < rows.size(); ++i)
         out.push_back({rows.integer(i, 0), submission, static_cast<int>(rows.integer(i, 1)),
@@ -93,13 +103,17 @@ Result<std::vector<model::Cell>> cells(Connection& c, model::Id submission) {
 }
 
 Result<std::vector<model::Block>> blocks(Connection& c, model::Id submission) {
-    PERFRIG_TRY(const Rows rows, c.exec("select id, ordinal, boot_state, state, reason from block "
-                                        "where submission_id = $1 order by ordinal",
-                                        {submission}));
+    PERFRIG_TRY(const Rows rows,
+                c.exec("select b.id, b.ordinal, b.boot_state, b.state, b.reason, coalesce((select m.name from run r "
+                       "join machine m on m.id = r.machine_id where r.id = (select id from run where block_id = b.id "
+                       "order by position desc, attempt desc limit 1)), '') from block b "
+                       "where b.submission_id = $1 order by b.ordinal",
+                       {submission}));
     std::vector<model::Block> out;
     for (int i = 0; i < rows.size(); ++i)
         out.push_back({rows.integer(i, 0), submission, static_cast<int>(rows.integer(i, 1)), rows.json(i, 2),
-                       word(model::parse_block_state(rows.text(i, 3))), std::string(rows.text(i, 4))});
+                       word(model::parse_block_state(rows.text(i, 3))), std::string(rows.text(i, 4)),
+                       std::string(rows.text(i, 5))});
     return out;
 }
 

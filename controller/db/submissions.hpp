@@ -21,12 +21,14 @@ struct Created {
 // submission; another gives bad_input ("the key was used for another definition").
 Result<Created> create(Connection& c, const model::NewSubmission& submission);
 
-Result<model::Submission> get(Connection& c, model::Id submission); // with its definition; not_found
+Result<model::Submission> get(Connection& c, model::Id submission);   // with its definition; not_found
+Result<model::Submission> brief(Connection& c, model::Id submission); // without; not_found
 Result<Page<model::Submission>> list(Connection& c, PageRequest page,
                                      std::optional<model::SubmissionState> state = std::nullopt,
                                      std::string_view experiment = {});
 Result<model::RunCounts> counts(Connection& c, model::Id submission);
-Result<std::vector<model::Cell>> cells(Connection& c, model::Id submission);
+// By rising ordinal, those behind `after` (0: from the first), at most `limit`.
+Result<std::vector<model::Cell>> cells(Connection& c, model::Id submission, int after, int limit);
 Result<std::vector<model::Block>> blocks(Connection& c, model::Id submission);
 
 struct Experiment {

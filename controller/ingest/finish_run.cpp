@@ -7,18 +7,50 @@
 #include "controller/ingest/ingest.hpp"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 
 namespace perfrig::ingest {
 
 namespace {
 
-// Only what the window needs: samples in it, and one before it that tells whether a thread is older than it.
-void trim(model::Series& series, const analysis::Window& window) {
-    auto& points = series.points;
-    const auto first = std::ranges::lower_bound(points, window.start_ns, {}, &model::Point::time_ns);
-    const auto last = std::ranges::upper_bound(points, window.end_ns, {}, &model::Point::time_ns);
-    points.erase(last, points.end());
-    points.erase(points.begin(), first == points.begin() ? first : std::prev(first));
+// Of a series only what the window needs: samples in it, and one before it that tells whether a thread is older than
+// it.
+struct InWindow {
+    model::Series series;
+    std::optional<model::Point> before;
+
+    void take(const std::vector<model::Point>& points, const analysis::Window& window) {
+        const auto first = std::ranges::lower_bound(points, window.start_ns, {}, &model::Point::time_ns);
+        const auto end = std::ranges::upper_bound(points, window.end_ns, {}, &model::Point::time_ns);
+        if (first != points.begin() && (!before || before->time_ns <= std::prev(first)->time_ns))
+            before = *std::prev(first);
+        series.points.insert(series.points.end(), first, end);
+    }
+    model::Series whole() && {
+        if (before) series.points.push_back(*before);
+        std::ranges::stable_sort(series.points, {}, &model::Point::time_ns);
+        return std::move(series);
+    }
+};
+
+// Chunk by chunk: what lies outside the window is never in memory together.
+Result<void> load_series(db::Connection& c, const model::Run& run, const analysis::Window& window,
+                         std::vector<model::Series>& out) {
+    PERFRIG_TRY(const auto infos, db::runs::series(c, run.id));
+    for (const std::string_view name : analysis::series_wanted()) {
+        std::map<std::pair<model::Id, int>, InWindow> found;
+        for (const auto& info : infos)
+            if (info.name == name) found[{info.machine_id, info.id}].series.info = info;
+        if (found.empty()) continue;
+        const auto take = [&](const db::samples::Chunk& chunk) {
+            found.at({chunk.machine, chunk.series}).take(chunk.points, window);
+            return true;
+        };
+        PERFRIG_CHECK(db::samples::each_chunk(c, run.id, {.name = name}, take));
+        for (auto& [key, one] : found) out.push_back(std::move(one).whole());
+    }
+    return {};
 }
 
 Result<analysis::RunData> load(db::Connection& c, const model::Run& run) {
@@ -38,13 +70,7 @@ Result<analysis::RunData> load(db::Connection& c, const model::Run& run) {
     PERFRIG_TRY(data.findings, db::runs::findings(c, run.id));
     const auto window = analysis::measure_window(data.phases);
     if (!window) return data;
-    for (const std::string_view name : analysis::series_wanted()) { // a name at a time: bounded memory
-        PERFRIG_TRY(auto series, db::samples::read_series(c, run.id, name));
-        for (model::Series& one : series) {
-            trim(one, *window);
-            data.series.push_back(std::move(one));
-        }
-    }
+    PERFRIG_CHECK(load_series(c, run, *window, data.series));
     return data;
 }
 

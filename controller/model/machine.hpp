@@ -29,6 +29,7 @@ struct Machine {
     std::optional<std::int64_t> last_seen_utc_ns;
     std::int64_t created_utc_ns = 0;
     Id environment_id = 0; // taken at the last hello
+    bool forgotten = false;
 };
 
 // A typed description of a machine at a moment; the fingerprint is the SHA-256 of facts' canonical text.

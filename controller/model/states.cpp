@@ -65,6 +65,37 @@ Result<TokenKind> parse_token_kind(std::string_view word) {
     return parse<TokenKind>(word, "kind of token", token_words);
 }
 
+bool may_follow(RunState from, RunState to) {
+    if (is_end(from)) return false;
+    switch (to) {
+    case RunState::planned: return from == RunState::assigned;
+    case RunState::assigned: return from == RunState::planned;
+    case RunState::preparing:
+    case RunState::warming:
+    case RunState::measuring:
+    case RunState::stopping:
+    case RunState::uploading: return from >= RunState::assigned && from < to;
+    case RunState::completed: return from >= RunState::preparing;
+    case RunState::refused:
+    case RunState::failed:
+    case RunState::cancelled: return true;
+    case RunState::interrupted: return from != RunState::planned;
+    }
+    return false;
+}
+
+std::optional<Milliseconds> longest_stay(RunState state) {
+    switch (state) {
+    case RunState::assigned: return Milliseconds{120'000};
+    case RunState::preparing: return Milliseconds{1'800'000};
+    case RunState::warming:
+    case RunState::measuring: return Milliseconds{14'400'000};
+    case RunState::stopping: return Milliseconds{300'000};
+    case RunState::uploading: return Milliseconds{1'800'000};
+    default: return std::nullopt;
+    }
+}
+
 std::int64_t RunCounts::total() const {
     std::int64_t sum = 0;
     for (const auto& [state, count] : by_state) sum += count;

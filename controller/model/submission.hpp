@@ -26,9 +26,10 @@ struct Submission {
     std::optional<std::int64_t> ended_utc_ns;
 };
 
+// Of each replicate the last attempt counts.
 struct RunCounts {
-    std::map<RunState, std::int64_t> by_state; // states without runs are left out
-    std::int64_t voided = 0;                   // runs whose verdict is void
+    std::map<RunState, std::int64_t> by_state;  // states without runs are left out
+    std::map<Verdict, std::int64_t> by_verdict; // of those that have ended
     std::int64_t total() const;
     std::int64_t ended() const;
 };
@@ -48,6 +49,7 @@ struct Block {
     Json boot_state = Json::object();
     BlockState state = BlockState::pending;
     std::string reason;
+    std::string machine_name; // that its last run was given to; empty: none yet
 };
 
 struct Lease {

@@ -27,7 +27,7 @@ struct Options {
     SubmitOptions submission;
     bool json = false, quiet = false;
     std::int64_t id = 0;
-    std::string experiment, junit, machine, reason;
+    std::string experiment, junit, id_file, machine, reason;
     Format format = Format::table;
 };
 
@@ -76,6 +76,11 @@ int show_end(const Client& client, const Options& o, std::int64_t id, const Json
     return exit_of(submission);
 }
 
+// For scripts that ask for its results later: "the newest submission" may be somebody else's.
+Result<void> keep_id(const Options& o, std::int64_t id) {
+    return o.id_file.empty() ? Result<void>() : write_file_atomically(o.id_file, std::to_string(id) + "\n");
+}
+
 int run(const Options& o) {
     // The file is checked here first: its faults need no controller.
     if (std::string(o.submission.file) != "-")
@@ -88,6 +93,7 @@ int run(const Options& o) {
         const auto queued = submit(client, o.submission);
         if (!queued) return told(queued.error());
         const std::int64_t id = queued->value("id", std::int64_t{0});
+        if (const auto kept = keep_id(o, id); !kept) return told(kept.error());
         if (!o.quiet)
             std::cout << "submission " << id << " of " << queued->value("experiment", "") << ", "
                       << queued->value("run_count", 0) << " runs" << std::endl;
@@ -100,6 +106,7 @@ int submit_only(const Options& o) {
     return with_client(o, [&](const Client& client) {
         const auto queued = submit(client, o.submission);
         if (!queued) return told(queued.error());
+        if (const auto kept = keep_id(o, queued->value("id", std::int64_t{0})); !kept) return told(kept.error());
         if (o.json)
             std::cout << queued->dump(2) << "\n";
         else
@@ -147,6 +154,15 @@ int machine_action(const Options& o, const char* action) {
     });
 }
 
+int forget_machine(const Options& o) {
+    return with_client(o, [&](const Client& client) {
+        const auto done = client.remove("/api/v1/machines/" + percent_encode(o.machine));
+        if (!done) return told(done.error());
+        std::cout << o.machine << ": forgotten\n";
+        return exit_good;
+    });
+}
+
 void add_file(CLI::App& command, Options& o) {
     command.add_option("file", o.submission.file, "the experiment file; - reads standard input")->required();
     command
@@ -160,6 +176,7 @@ void add_submission(CLI::App& command, Options& o) {
     command.add_option("--priority", o.submission.priority, "larger goes first")->check(CLI::Range(-1000, 1000));
     command.add_flag("--yes", o.submission.yes, "also where it has 10,000 cells or more");
     command.add_option("--source", o.submission.source, "who or what queues it, as the queue shows it");
+    command.add_option("--id-file", o.id_file, "also write the submission's id to this file, as soon as it is queued");
     command.add_option("--idempotency-key", o.submission.idempotency_key,
                        "the same key and file again give the same submission");
 }
@@ -254,7 +271,7 @@ int run_command_line(int argc, char** argv) {
     results_sub->add_option("--experiment", o.experiment, "the newest submission of this experiment");
     add_format(*results_sub, o);
 
-    CLI::App* machines = app.add_subcommand("machines", "Machines: list, show, hold, release.");
+    CLI::App* machines = app.add_subcommand("machines", "Machines: list, show, hold, release, forget.");
     machines->require_subcommand(1);
     const auto machine_command = [&](const char* name, const char* help, auto action) {
         CLI::App* sub = machines->add_subcommand(name, help);
@@ -277,6 +294,10 @@ int run_command_line(int argc, char** argv) {
     hold->add_option("--reason", o.reason, "shown to everybody who asks why")->required();
     machine_command("release", "Give it back to the queue.",
                     [](Options& opt) { return machine_action(opt, "release"); })
+        ->add_option("name", o.machine)
+        ->required();
+    machine_command("forget", "Forget one that is gone; what it measured stays.",
+                    [](Options& opt) { return forget_machine(opt); })
         ->add_option("name", o.machine)
         ->required();
 

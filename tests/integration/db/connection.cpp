@@ -191,3 +191,18 @@ TEST_CASE("a deadlock is tried again") {
     CHECK(*other);
     CHECK(calls == 3);
 }
+
+TEST_CASE("a connection string by which no server could ever be reached is bad input; a server that is away is not") {
+    const auto kind = [](const std::string& target) {
+        db::ConnectionOptions options;
+        options.target = target;
+        options.connect_within = Milliseconds(1'000);
+        return db::Connection::open(options).error().kind;
+    };
+    for (const char* bad :
+         {"nonsense", "dbnam=x", "host=127.0.0.1 port=99999", "host=/tmp port=many", "postgresql://127.0.0.1:x/y",
+          "host=/tmp sslmode=perhaps", "host=/tmp target_session_attrs=best"})
+        CHECK_MESSAGE(kind(bad) == ErrorKind::bad_input, bad);
+    for (const char* away : {"host=/nowhere dbname=x", "host=127.0.0.1 port=1 dbname=x", "host=no.such.host.invalid"})
+        CHECK_MESSAGE(kind(away) == ErrorKind::unavailable, away);
+}

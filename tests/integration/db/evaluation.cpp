@@ -66,8 +66,7 @@ TEST_CASE("a completed run is evaluated when it is finished, and again with the 
     };
     CHECK(says_once("agent"));
     CHECK(good(db::runs::get(db.c(), r.run())).verdict == model::Verdict::unreviewed);
-    CHECK(good(db::runs::metrics_of_submission(db.c(), r.submission.id)).size() ==
-          good(db::runs::metrics(db.c(), r.run())).size());
+    CHECK(good(db::runs::metrics_of(db.c(), {r.run()})).size() == good(db::runs::metrics(db.c(), r.run())).size());
 }
 
 TEST_CASE("a process outside its grant voids the run and both lists are named") {
@@ -76,8 +75,11 @@ TEST_CASE("a process outside its grant voids the run and both lists are named") 
     good(ingest::store_batch(db.c(), r.machine.id, {1, run_records(r.run(), "0-1")}));
     good(ingest::finish_run(db.c(), r.run()));
     CHECK(good(db::runs::get(db.c(), r.run())).verdict == model::Verdict::void_);
-    CHECK(good(db::submissions::counts(db.c(), r.submission.id)).voided == 1);
-    const auto findings = good(db::runs::findings_of_submission(db.c(), r.submission.id));
+    CHECK(good(db::submissions::counts(db.c(), r.submission.id)).by_verdict[model::Verdict::void_] == 1);
+    const auto grave = good(db::runs::grave_findings_of(db.c(), {r.run()}));
+    CHECK(std::ranges::count(grave, "placement_outside_grant", &model::Finding::check_name) == 1);
+    CHECK(std::ranges::count(grave, model::Severity::info, &model::Finding::severity) == 0);
+    const auto findings = good(db::runs::findings(db.c(), r.run()));
     const auto found = std::ranges::find(findings, "placement_outside_grant", &model::Finding::check_name);
     REQUIRE(found != findings.end());
     CHECK(found->severity == model::Severity::void_);

@@ -188,6 +188,27 @@ TEST_CASE("end states never change again") {
     CHECK(good(db::runs::get(db.c(), r.run())).reason == "because");
 }
 
+TEST_CASE("a run moves only where its state machine lets it, and never stays in a state for ever") {
+    Scratch db;
+    const Rig r = rig(db.c(), 1);
+    const auto change = [&](RunState to, std::optional<Milliseconds> deadline_in) {
+        return db::runs::change_state(db.c(), r.run(), to, "", deadline_in, "test");
+    };
+    const auto seconds_left = [&] {
+        return count(db.c(), "select extract(epoch from deadline - now())::bigint from run");
+    };
+    CHECK(change(RunState::completed, {}).error().kind == ErrorKind::bad_input); // it has not begun
+    CHECK(good(db::runs::get(db.c(), r.run())).state == RunState::assigned);
+    CHECK(good(change(RunState::measuring, Milliseconds(60'000))) == db::runs::Moved::yes);
+    CHECK(seconds_left() >= 50);
+    CHECK(seconds_left() <= 60);
+    CHECK(change(RunState::preparing, {}).error().kind == ErrorKind::bad_input);
+    CHECK(good(change(RunState::stopping, Milliseconds(0))) == db::runs::Moved::yes); // the agent said no time
+    CHECK(seconds_left() > 60);
+    CHECK(good(change(RunState::completed, {})) == db::runs::Moved::yes);
+    CHECK(!good(db::runs::get(db.c(), r.run())).deadline_utc_ns);
+}
+
 TEST_CASE("a submission ends when its runs have ended and are sealed, and says how") {
     Scratch db;
     const Rig r = rig(db.c(), 2);

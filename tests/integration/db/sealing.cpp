@@ -51,8 +51,12 @@ void declare(db::Connection& c, Generator& g, std::int64_t epoch, int series_cou
 
 Truth stored(db::Connection& c, model::Id run) {
     Truth out;
-    for (const auto& one : good(db::samples::read_series(c, run)))
-        if (!one.points.empty()) out[one.info.id] = one.points;
+    good(db::samples::each_chunk(c, run, {}, [&](const db::samples::Chunk& chunk) {
+        auto& points = out[chunk.series];
+        points.insert(points.end(), chunk.points.begin(), chunk.points.end());
+        return true;
+    }));
+    for (auto& [id, points] : out) std::ranges::stable_sort(points, {}, &model::Point::time_ns);
     return out;
 }
 
@@ -65,6 +69,7 @@ TEST_CASE("sealing keeps every point exactly once and can be repeated") {
     declare(db.c(), g, 1, 7);
     send(db.c(), g, 1, 9'000, 7); // more than two chunks of the first series
     CHECK(db::samples::seal(db.c(), r.run()).error().kind == ErrorKind::conflict); // it still runs
+    good(db::runs::change_state(db.c(), r.run(), model::RunState::measuring, "", std::nullopt, "test"));
     good(db::runs::change_state(db.c(), r.run(), model::RunState::completed, "", std::nullopt, "test"));
     const auto first = good(db::samples::seal(db.c(), r.run()));
     CHECK(first.frames == 9'000);
@@ -89,6 +94,7 @@ TEST_CASE("frames that come after the seal are merged in, even where they begin 
     Generator g{r.run(), r.machine.id};
     declare(db.c(), g, 1, 2);
     send(db.c(), g, 1, 5'000, 2);
+    good(ingest::store_batch(db.c(), r.machine.id, {1, {event_record(++g.seq, r.run(), state("measuring"))}}));
     good(ingest::store_batch(db.c(), r.machine.id, {1, {event_record(++g.seq, r.run(), state("completed"))}}));
     good(ingest::finish_run(db.c(), r.run()));
     const std::int64_t first_instant = g.truth[1].front().time_ns;
@@ -181,4 +187,41 @@ TEST_CASE("a large run is sealed whole") {
     MESSAGE("720,000 points of 2,000 series sealed in " << took << " s");
     CHECK(sealed.points == 720'000);
     CHECK(count(db.c(), "select sum(cardinality(values)) from series_chunk") == 720'000);
+}
+
+TEST_CASE("a series is read in pages that hold every point once, whatever their size and however late frames came") {
+    Scratch db;
+    const Rig r = rig(db.c());
+    Generator g{r.run(), r.machine.id};
+    declare(db.c(), g, 1, 2);
+    send(db.c(), g, 1, 9'000, 2);
+    const std::int64_t instant = g.truth[1][4'500].time_ns;
+    good(ingest::store_batch(db.c(), r.machine.id, {1, {event_record(++g.seq, r.run(), state("failed", "x"))}}));
+    good(db::samples::seal(db.c(), r.run()));
+    // Late: two more of one instant, and one before all others.
+    const protocol::SampleFrame same{r.run(), instant, {{1, -5}}}, older{r.run(), 1, {{1, -6}}};
+    good(ingest::store_batch(
+        db.c(), r.machine.id,
+        {1, {frame_record(++g.seq, same), frame_record(++g.seq, same), frame_record(++g.seq, older)}}));
+    good(db::samples::seal(db.c(), r.run()));
+    auto truth = g.truth[1];
+    for (const auto& [time_ns, value] : {std::pair(instant, -5.0), {instant, -5.0}, {std::int64_t(1), -6.0}})
+        truth.push_back({time_ns, value});
+    std::ranges::sort(truth, {}, [](const model::Point& p) { return std::pair(p.time_ns, p.value); });
+    for (const std::size_t limit : {std::size_t(700), std::size_t(4'096), std::size_t(1'000'000)}) {
+        std::vector<model::Point> read;
+        std::int64_t after_ns = INT64_MIN;
+        for (bool more = true; more;) {
+            const auto page = good(db::samples::read_points(db.c(), r.run(), r.machine.id, 1, after_ns, limit));
+            CHECK(page.points.size() <= limit + 2);
+            read.insert(read.end(), page.points.begin(), page.points.end());
+            more = page.more;
+            after_ns = read.back().time_ns;
+        }
+        std::ranges::sort(read, {}, [](const model::Point& p) { return std::pair(p.time_ns, p.value); });
+        CHECK(read == truth);
+    }
+    const auto none = good(db::samples::read_points(db.c(), r.run(), r.machine.id, 1, truth.back().time_ns, 10));
+    CHECK(none.points.empty());
+    CHECK(!none.more);
 }

@@ -1,4 +1,5 @@
 #include "controller/db/events.hpp"
+#include "controller/db/feed.hpp"
 #include "controller/db/tokens.hpp"
 #include "tests/integration/db/scratch.hpp"
 
@@ -147,5 +148,90 @@ TEST_CASE("lists page from the newest to the oldest") {
     CHECK(good(db::submissions::experiments(db.c(), {})).items.front().submissions == 5);
     db::runs::Filter filter;
     filter.submission = first.items[0].id;
+    CHECK(good(db::runs::list(db.c(), filter, {})).items.size() == 1);
+}
+
+TEST_CASE("a submission's counts, current runs and pages of runs take the last attempts and miss none") {
+    Scratch db;
+    const Rig r = rig(db.c(), 5);
+    const auto move = [&](model::Id run, model::RunState to) {
+        good(db::runs::change_state(db.c(), run, to, "", std::nullopt, "test"));
+    };
+    move(r.run(0), model::RunState::measuring);
+    move(r.run(0), model::RunState::interrupted);
+    const auto again = good(db::queue::retry(db.c(), r.run(0), Milliseconds(60'000)));
+    move(r.run(1), model::RunState::measuring);
+    move(r.run(1), model::RunState::completed);
+    move(r.run(3), model::RunState::measuring);
+    auto counts = good(db::submissions::counts(db.c(), r.submission.id));
+    CHECK(counts.by_state == std::map<model::RunState, std::int64_t>{{model::RunState::assigned, 3},
+                                                                     {model::RunState::measuring, 1},
+                                                                     {model::RunState::completed, 1}});
+    CHECK(counts.by_verdict == std::map<model::Verdict, std::int64_t>{{model::Verdict::unreviewed, 1}});
+    const auto current = good(db::runs::current(db.c(), r.submission.id, 3));
+    REQUIRE(current.size() == 3); // of four
+    CHECK(current[0].id == r.run(3));
+    CHECK(current[1].id == again->id);
+    CHECK(current[2].id == r.run(2));
+    CHECK(good(db::submissions::blocks(db.c(), r.submission.id)).at(0).machine_name == r.machine.name);
+    good(db::submissions::create(db.c(), submission(3))); // another's runs are not shown
+    std::vector<model::Id> seen;
+    model::Id after = 0;
+    for (bool more = true; more;) {
+        const auto page = good(db::runs::in_order(db.c(), r.submission.id, after, 2));
+        for (const auto& run : page.items) seen.push_back(run.id);
+        more = page.more;
+        after = seen.back();
+    }
+    CHECK(seen == std::vector<model::Id>{r.run(0), again->id, r.run(1), r.run(2), r.run(3), r.run(4)});
+}
+
+TEST_CASE("events of a submission, its runs and its blocks come by a cursor, and no others") {
+    Scratch db;
+    const Rig r = rig(db.c(), 1);
+    const auto other = good(db::submissions::create(db.c(), submission(1)));
+    const auto block = "block/" + std::to_string(r.granted.block.id);
+    good(db::events::add(db.c(), "me", "run/" + std::to_string(r.run()), "first"));
+    good(db::events::add(db.c(), "me", "run/" + std::to_string(other.runs[0]), "stranger"));
+    good(db::events::add(db.c(), "me", block, "second"));
+    good(db::events::add(db.c(), "me", "run/none", "nobody's"));
+    const auto whats = [](const std::vector<model::Event>& events) {
+        std::vector<std::string> out;
+        for (const auto& event : events) out.push_back(event.what);
+        return out;
+    };
+    const auto all = good(db::feed::of_submission(db.c(), r.submission.id, 0, 10));
+    CHECK(whats(all) == std::vector<std::string>{"queued", "first", "second"});
+    CHECK(whats(good(db::feed::of_submission(db.c(), r.submission.id, all[1].id, 10))) ==
+          std::vector<std::string>{"second"});
+}
+
+TEST_CASE("a machine is forgotten only when nothing uses it; its name is free, its token is worth nothing, and the "
+          "history of its runs stays") {
+    Scratch db;
+    const Rig r = rig(db.c(), 1);
+    const Milliseconds silent_for(15'000);
+    good(db::tokens::create(db.c(), "hash", model::TokenKind::agent, "agent", r.machine.id));
+    CHECK(db::machines::forget(db.c(), "ryzen", silent_for, "me").error().kind == ErrorKind::conflict); // leased
+    good(db::queue::revoke(db.c(), r.machine.id, "gone", "me"));
+    good(db::machines::seen(db.c(), r.machine.id, {}, {}));
+    CHECK(db::machines::forget(db.c(), "ryzen", silent_for, "me").error().kind == ErrorKind::conflict); // heard
+    good(db.c().exec("update machine set last_seen = now() - interval '16 seconds'"));
+    good(db::machines::forget(db.c(), "ryzen", silent_for, "me"));
+    CHECK(db::machines::forget(db.c(), "ryzen", silent_for, "me").error().kind == ErrorKind::not_found);
+    CHECK(db::machines::find(db.c(), "ryzen").error().kind == ErrorKind::not_found);
+    CHECK(good(db::machines::list(db.c())).empty());
+    CHECK(!good(db::tokens::find(db.c(), "hash")));
+    CHECK(!good(db::queue::grant_next(db.c(), r.machine.id, silent_for, silent_for)));
+    CHECK(db::machines::hello(db.c(), r.machine.id, {}).error().kind == ErrorKind::forbidden);
+    CHECK(good(db::runs::get(db.c(), r.run())).machine_name == "ryzen");
+    CHECK(count(db.c(), "select count(*) from event where subject = 'machine/ryzen' and what = 'forgotten'") == 1);
+    // Another machine takes the name, and both's runs are found by it.
+    const auto next = idle_machine(db.c(), "ryzen");
+    CHECK(next.id != r.machine.id);
+    CHECK(good(db::machines::find(db.c(), "ryzen")).id == next.id);
+    db::runs::Filter filter;
+    filter.machine = "ryzen";
+    filter.state = model::RunState::interrupted;
     CHECK(good(db::runs::list(db.c(), filter, {})).items.size() == 1);
 }

@@ -85,30 +85,28 @@ TEST_CASE("parameters are read strictly, and a misspelt one is refused with the 
     CHECK(path_id(request, "run").error().kind == ErrorKind::not_found);
 }
 
-TEST_CASE("a submission's document counts the last attempts, shows what is under way first, and expects its end") {
+TEST_CASE("a submission's document shows its counts, and either when it will end or what it waits for") {
     model::Submission submission;
     submission.state = model::SubmissionState::running;
     submission.plan = {{"expected_seconds", 40.0}};
     SubmissionParts parts;
-    const auto add = [&](model::Id id, int cell, int attempt, model::RunState state) {
-        model::Run run;
-        run.id = id;
-        run.cell_ordinal = cell;
-        run.position = cell;
-        run.attempt = attempt;
-        run.state = state;
-        run.machine_name = "xeon";
-        parts.runs.push_back(run);
-    };
-    add(1, 0, 1, model::RunState::interrupted);
-    add(2, 0, 2, model::RunState::completed);
-    add(3, 1, 1, model::RunState::completed);
-    add(4, 2, 1, model::RunState::assigned);
-    add(5, 3, 1, model::RunState::measuring);
-    const auto json = to_json(submission, parts, 0);
+    parts.counts.by_state = {
+        {model::RunState::completed, 2}, {model::RunState::assigned, 1}, {model::RunState::measuring, 1}};
+    parts.counts.by_verdict = {{model::Verdict::trusted, 2}};
+    parts.current_runs.resize(2);
+    parts.current_runs[0].id = 5;
+    auto json = to_json(submission, parts, 0);
     CHECK(json.at("run_count") == 4);
     CHECK(json.at("run_counts") == Json{{"completed", 2}, {"assigned", 1}, {"measuring", 1}});
+    CHECK(json.at("verdict_counts") == Json{{"trusted", 2}});
     REQUIRE(json.at("current_runs").size() == 2);
     CHECK(json["current_runs"][0].at("id") == 5);
     CHECK(json.at("expected_end") == "1970-01-01T00:00:20.000000Z");
+    CHECK(json.at("waiting").is_null());
+    parts.waiting = queue::Waiting{"xeon is held", 3, {{"xeon", "held", "held"}}};
+    json = to_json(submission, parts, 0);
+    CHECK(json.at("expected_end").is_null());
+    CHECK(json.at("waiting").at("text") == "xeon is held");
+    CHECK(json["waiting"].at("blocks_ahead") == 3);
+    CHECK(json["waiting"].at("machines").at(0) == Json{{"machine", "xeon"}, {"why", "held"}, {"text", "held"}});
 }

@@ -1,10 +1,7 @@
-// The run's state machine as a table: what may follow what, and who must act.
+// Runs that are late or were interrupted: what is done about them.
 #include "controller/queue/run_state.hpp"
 
 #include "tests/support/doctest.hpp"
-
-#include <set>
-#include <string>
 
 using namespace perfrig;
 using namespace perfrig::queue;
@@ -16,41 +13,7 @@ constexpr RunState all[] = {RunState::planned,   RunState::assigned, RunState::p
                             RunState::measuring, RunState::stopping, RunState::uploading, RunState::completed,
                             RunState::refused,   RunState::failed,   RunState::cancelled, RunState::interrupted};
 
-std::set<std::string> followers(RunState from) {
-    std::set<std::string> out;
-    for (const auto to : all)
-        if (may_follow(from, to)) out.insert(std::string(model::to_string(to)));
-    return out;
-}
-
 } // namespace
-
-TEST_CASE("every state of a run is followed by these and no others") {
-    using Set = std::set<std::string>;
-    CHECK(followers(RunState::planned) == Set{"assigned", "refused", "failed", "cancelled"});
-    CHECK(followers(RunState::assigned) ==
-          Set{"planned", "preparing", "refused", "failed", "cancelled", "interrupted"});
-    CHECK(followers(RunState::preparing) ==
-          Set{"warming", "measuring", "stopping", "uploading", "refused", "failed", "cancelled", "interrupted"});
-    CHECK(followers(RunState::warming) ==
-          Set{"measuring", "stopping", "uploading", "refused", "failed", "cancelled", "interrupted"});
-    CHECK(followers(RunState::measuring) ==
-          Set{"stopping", "uploading", "completed", "refused", "failed", "cancelled", "interrupted"});
-    CHECK(followers(RunState::stopping) ==
-          Set{"uploading", "completed", "refused", "failed", "cancelled", "interrupted"});
-    CHECK(followers(RunState::uploading) == Set{"completed", "refused", "failed", "cancelled", "interrupted"});
-    for (const auto end :
-         {RunState::completed, RunState::refused, RunState::failed, RunState::cancelled, RunState::interrupted})
-        CHECK_MESSAGE(followers(end).empty(), model::to_string(end));
-}
-
-TEST_CASE("every state that is no end has an owner, and every state of the agent a deadline") {
-    for (const auto state : all) {
-        CHECK((owner_of(state) == RunOwner::nobody) == model::is_end(state));
-        CHECK_MESSAGE(longest_stay(state).has_value() == (owner_of(state) == RunOwner::agent), model::to_string(state));
-        if (!model::is_end(state)) CHECK_MESSAGE(!followers(state).empty(), model::to_string(state));
-    }
-}
 
 TEST_CASE("a run beyond its deadline is first cancelled at its agent, and called failed when that does not help") {
     using Time = Milliseconds;
