@@ -1,29 +1,35 @@
 #include "agent/collectors/collector_set.hpp"
 
 #include "agent/collectors/system.hpp"
+#include "common/process/thread_counts_channel.hpp"
+
+#include <optional>
 
 namespace perfrig {
 
 struct CollectorSet::State {
-    State(FileTree tree, const Clock& c) : clock(c) {
+    State(FileTree tree, const Clock& c, UniqueFd counts_socket) : clock(c) {
+        if (counts_socket) counts.emplace(std::move(counts_socket));
         all.push_back(std::make_unique<CpuCollector>(tree));
         all.push_back(std::make_unique<MemoryCollector>(tree));
         all.push_back(std::make_unique<FrequencyCollector>(tree));
-        auto t = std::make_unique<ThreadCollector>(tree);
+        auto t = std::make_unique<ThreadCollector>(tree, 0, counts ? &*counts : nullptr);
         threads = t.get();
         all.push_back(std::move(t));
-        all.push_back(std::make_unique<OverheadCollector>()); // last: it sees what the others cost
+        all.push_back(
+            std::make_unique<OverheadCollector>(counts ? &*counts : nullptr)); // last: it sees what the others cost
     }
 
     const Clock& clock;
+    std::optional<ThreadCountsClient> counts;
     std::vector<std::unique_ptr<Collector>> all;
     ThreadCollector* threads = nullptr; // in `all`
     SampleSink sink;
     SnapshotBuilder live;
 };
 
-CollectorSet::CollectorSet(FileTree tree, const Clock& clock)
-    : state_(std::make_unique<State>(std::move(tree), clock)) {}
+CollectorSet::CollectorSet(FileTree tree, const Clock& clock, UniqueFd counts)
+    : state_(std::make_unique<State>(std::move(tree), clock, std::move(counts))) {}
 CollectorSet::~CollectorSet() = default;
 
 void CollectorSet::watch(WatchedProcess process) {
@@ -47,9 +53,9 @@ Tick CollectorSet::tick() {
     return tick;
 }
 
-std::vector<ThreadAffinity> CollectorSet::affinities() const {
+AffinityNews CollectorSet::take_affinity_news() {
     const std::lock_guard lock(mutex_);
-    return state_->threads->affinities();
+    return state_->threads->take_affinity_news();
 }
 
 ProcessSnapshot CollectorSet::snapshot() const {

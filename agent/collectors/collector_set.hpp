@@ -1,7 +1,7 @@
 // All collectors of an agent behind one call a second. Owns them, and the live picture that /metrics shows.
 //
-// tick(), watch(), unwatch(), affinities() and snapshot() may be called from different threads: one mutex, held for
-// the few milliseconds of a tick.
+// tick(), watch(), unwatch(), take_affinity_news() and snapshot() may be called from different threads: one mutex, held
+// for the few milliseconds of a tick.
 #pragma once
 
 #include "agent/collectors/collector.hpp"
@@ -9,6 +9,7 @@
 #include "agent/collectors/threads.hpp"
 #include "common/base/clock.hpp"
 #include "common/base/file_tree.hpp"
+#include "common/base/unique_fd.hpp"
 
 #include <memory>
 #include <mutex>
@@ -19,8 +20,9 @@ namespace perfrig {
 
 class CollectorSet {
   public:
-    // CPUs, memory, frequency and throttling, own overhead, and threads of what is watched.
-    CollectorSet(FileTree tree, const Clock& clock);
+    // CPUs, memory, frequency and throttling, own overhead, and threads of what is watched. `counts`: the socket of a
+    // reader of thread counts, where one can be had: else switches are read from files.
+    CollectorSet(FileTree tree, const Clock& clock, UniqueFd counts = {});
     ~CollectorSet();
 
     void watch(WatchedProcess process);       // from the next tick on; the same name again replaces it
@@ -28,9 +30,8 @@ class CollectorSet {
 
     Tick tick(); // reads everything now
 
-    // Of every thread read so far that still lives, as its status said when the thread last ran.
-    std::vector<ThreadAffinity> affinities() const;
-    ProcessSnapshot snapshot() const; // built from the last ticks; reads nothing
+    AffinityNews take_affinity_news(); // of all ticks since the last call
+    ProcessSnapshot snapshot() const;  // built from the last ticks; reads nothing
 
     // Series begin anew: the next tick announces every live series again under new ids. For each run its own ids.
     void restart_series();

@@ -43,18 +43,32 @@ ProcessThreads::ProcessThreads(pid_t pid, UniqueFd process_folder, UniqueFd task
     : pid_(pid), process_folder_(std::move(process_folder)), task_folder_(std::move(task_folder)),
       labels_(std::move(labels)) {}
 
-bool ProcessThreads::tick(ReadContext& context, std::size_t most_threads, SampleSink& sink) {
-    read_threads(context, sink);
+void ProcessThreads::read(ReadContext& context, std::size_t most_threads, SampleSink& sink) {
+    keep_threads([&](ThreadFiles& thread) { return thread.read(task_folder_.get(), context, sink); }, sink);
     if (something_to_find()) find_threads(context, most_threads, sink);
+}
+
+// Answers come in the order of asking, which is ours; one that asked may have been dropped since.
+void ProcessThreads::take_counts(std::span<const ThreadCounts>& counts, ReadContext& context, SampleSink& sink) {
+    const auto take = [&](ThreadFiles& thread) {
+        if (!thread.wants_counts()) return true;
+        while (!counts.empty() && counts.front().tid != thread.tid()) counts = counts.subspan(1);
+        return counts.empty() ? thread.read_status(task_folder_.get(), context, sink)
+                              : thread.take_counts(counts.front());
+    };
+    keep_threads(take, sink);
+}
+
+bool ProcessThreads::emit(ReadContext& context, SampleSink& sink) {
     for (const auto& [tid, thread] : threads_) thread->emit(labels_, context, sink);
     if (read_totals(context, sink)) return true;
     end_series(sink);
     return false;
 }
 
-void ProcessThreads::read_threads(ReadContext& context, SampleSink& sink) {
+template <class StillThere> void ProcessThreads::keep_threads(StillThere still_there, SampleSink& sink) {
     for (auto it = threads_.begin(); it != threads_.end();) {
-        if (it->second->read(task_folder_.get(), context, sink)) {
+        if (still_there(*it->second)) {
             ++it;
             continue;
         }

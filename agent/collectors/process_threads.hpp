@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace perfrig {
@@ -16,9 +17,13 @@ class ProcessThreads {
     static std::unique_ptr<ProcessThreads> open(const FileTree& tree, pid_t pid, ProcessLabels labels,
                                                 SampleSink& errors);
 
-    // Reads all threads, new ones included, and the totals. At most `most_threads` are read; false: the process ended
-    // (its series have been ended).
-    bool tick(ReadContext& context, std::size_t most_threads, SampleSink& sink);
+    // A tick has three steps, so that the counts of all processes are asked for at once in between.
+    // 1. Reads all threads, new ones included; at most `most_threads`.
+    void read(ReadContext& context, std::size_t most_threads, SampleSink& sink);
+    // 2. Takes as many counts from the front as it asked for; `counts` empty: there are none, status is read instead.
+    void take_counts(std::span<const ThreadCounts>& counts, ReadContext& context, SampleSink& sink);
+    // 3. Hands everything over, and reads the process's totals; false: it ended (its series have been ended).
+    bool emit(ReadContext& context, SampleSink& sink);
     void end_series(SampleSink& sink);
     void forget_series();
 
@@ -34,7 +39,7 @@ class ProcessThreads {
     enum Series { cpu, waited_children, rss, series_count };
 
     ProcessThreads(pid_t pid, UniqueFd process_folder, UniqueFd task_folder, ProcessLabels labels);
-    void read_threads(ReadContext& context, SampleSink& sink);
+    template <class StillThere> void keep_threads(StillThere still_there, SampleSink& sink);
     void find_threads(ReadContext& context, std::size_t most_threads, SampleSink& sink);
     bool read_totals(ReadContext& context, SampleSink& sink);
     bool something_to_find() const;

@@ -1,6 +1,7 @@
 #include "agent/collectors/system.hpp"
 
 #include "agent/collectors/proc_formats.hpp"
+#include "common/process/thread_counts_channel.hpp"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -130,7 +131,7 @@ void OverheadCollector::tick(std::int64_t, SampleSink& sink) {
         return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
     };
     if (id_ == 0) id_ = sink.series("agent_cpu_seconds", "s", SeriesKind::counter, {});
-    sink.add(id_, seconds(use.ru_utime) + seconds(use.ru_stime));
+    sink.add(id_, seconds(use.ru_utime) + seconds(use.ru_stime) + (counts_ ? counts_->cpu_seconds() : 0));
 }
 
 } // namespace perfrig

@@ -6,7 +6,8 @@
 //   cpu_frequency_hertz                      label cpu; scaling_cur_freq: on some drivers the last request, not a
 //                                            measurement; reading it may interrupt the CPU, so once a second at most
 //   cpu_core_throttles, cpu_package_throttles label cpu; x86 thermal throttling events since boot
-//   agent_cpu_seconds                        this process, all threads, user and system
+//   agent_cpu_seconds                        this process, all threads, user and system, and the reader of thread
+//   counts
 #pragma once
 
 #include "agent/collectors/collector.hpp"
@@ -34,6 +35,8 @@ class MachineFile {
     OpenFileBudget budget_{1};
     KeptFile file_;
 };
+
+class ThreadCountsClient;
 
 class CpuCollector final : public Collector {
   public:
@@ -85,11 +88,13 @@ class FrequencyCollector final : public Collector {
 
 class OverheadCollector final : public Collector {
   public:
+    explicit OverheadCollector(const ThreadCountsClient* counts = nullptr) : counts_(counts) {}
     std::string_view name() const override { return "overhead"; }
     void tick(std::int64_t now_ns, SampleSink& sink) override;
     void forget_series() override { id_ = 0; }
 
   private:
+    const ThreadCountsClient* counts_;
     int id_ = 0;
 };
 

@@ -1,5 +1,8 @@
 #include "agent/collectors/thread_files.hpp"
 
+#include <algorithm>
+#include <cerrno>
+
 namespace perfrig {
 
 ThreadFiles::ThreadFiles(pid_t tid)
@@ -8,20 +11,58 @@ ThreadFiles::ThreadFiles(pid_t tid)
 
 bool ThreadFiles::read(int task_folder, ReadContext& context, SampleSink& sink) {
     // The order matters: what runs between this and the two reads below changes schedstat again, and is read next time.
+    wants_counts_ = false;
     const Step step = read_schedstat(task_folder, context, sink);
     if (step == Step::gone) return false;
-    if (step == Step::unchanged && complete_) return true;
-    if (stat_can_wait(context)) {
+    const bool moved = affinity_moved(context); // others may change it while the thread sleeps
+    const bool ran = step == Step::changed || !complete_;
+    if (!ran && !moved) return true;
+    if (ran && stat_can_wait(context)) {
         ++ticks_since_stat_;
-        return read_status(task_folder, context, sink);
+    } else if (ran) {
+        complete_ = false;
+        if (!read_stat(task_folder, context, sink)) return false;
+        stat_read_at_ns_ = sched_ ? sched_->cpu_ns : 0;
+        ticks_since_stat_ = 0;
+        if (sched_ && *sched_ == SchedStat{} && user_ticks_ + system_ticks_ > 0)
+            context.has_schedstat = false; // switched off: all zero
     }
-    complete_ = false;
-    if (!read_stat(task_folder, context, sink)) return false;
-    stat_read_at_ns_ = sched_ ? sched_->cpu_ns : 0;
-    ticks_since_stat_ = 0;
-    if (sched_ && *sched_ == SchedStat{} && user_ticks_ + system_ticks_ > 0)
-        context.has_schedstat = false; // switched off: all zero
-    return read_status(task_folder, context, sink);
+    wants_counts_ = context.counts != nullptr && context.ask_affinity && status_read_ && !moved;
+    if (!wants_counts_) return read_status(task_folder, context, sink);
+    context.counts_wanted.push_back(tid_);
+    return true;
+}
+
+// The number may be another thread's by now if this one ended since its schedstat was read. Therefore status, which is
+// bound to the thread, is read next wherever the mask isn't what it was: a mask counts only if its thread still lives.
+bool ThreadFiles::affinity_moved(ReadContext& context) {
+    if (!context.ask_affinity) return false;
+    AffinityMask& now = context.mask;
+    if (const int error = read_affinity_mask(tid_, now); error != 0) {
+        if (error != ESRCH) context.ask_affinity = false; // forbidden here: status tells it, where the thread ran
+        return false;
+    }
+    const auto same = [&] {
+        return mask_ && mask_->used == now.used &&
+               std::equal(now.words.begin(), now.words.begin() + static_cast<std::ptrdiff_t>(now.used),
+                          mask_->words.begin());
+    };
+    if (same()) return false;
+    mask_ = now;
+    return affinity_is_news_ = true;
+}
+
+bool ThreadFiles::take_counts(const ThreadCounts& counts) {
+    wants_counts_ = false;
+    if (counts.alive == 0 || counts.age_us < age_us_) return false;
+    age_us_ = counts.age_us;
+    voluntary_ = counts.voluntary;
+    involuntary_ = counts.involuntary;
+    if (comm_ != counts.name()) {
+        comm_ = counts.name();
+        name_text_.clear(); // status may yet say the older name again
+    }
+    return true;
 }
 
 // stat counts in clock ticks (10 ms): until one has been used up there is hardly anything new to read in it.
@@ -96,12 +137,14 @@ bool ThreadFiles::read_status(int task_folder, ReadContext& context, SampleSink&
     take_list(status->cpus_allowed, cpus_text_, cpus_, sink);
     take_list(status->mems_allowed, nodes_text_, nodes_, sink);
     complete_ = stat_good;
+    status_read_ = true;
     return true;
 }
 
 void ThreadFiles::take_list(std::string_view text, std::string& last_text, CpuList& list, SampleSink& sink) {
     if (text == last_text) return; // nearly always: parsing is for changes
     last_text = text;
+    affinity_is_news_ = true;
     auto parsed = CpuList::parse(text);
     if (parsed)
         list = *std::move(parsed);
@@ -109,7 +152,19 @@ void ThreadFiles::take_list(std::string_view text, std::string& last_text, CpuLi
         sink.error(place("status") + parsed.error().text());
 }
 
-void ThreadFiles::emit(const ProcessLabels& labels, const ReadContext& context, SampleSink& sink) {
+void ThreadFiles::tell_affinity(const ProcessLabels& labels, AffinityNews& news) {
+    affinity_is_news_ = false;
+    const auto tell = [&](const CpuList& cpus) {
+        news.add({labels.process, labels.role, labels.pid_number, tid_, comm_, cpus, nodes_});
+    };
+    if (status_read_) tell(cpus_);
+    if (!mask_) return;
+    // Of CPUs that aren't active the mask says nothing. More than status: it was changed back between the two.
+    if (const CpuList asked = mask_->list(); !cpus_.contains_all(asked)) tell(asked);
+}
+
+void ThreadFiles::emit(const ProcessLabels& labels, ReadContext& context, SampleSink& sink) {
+    if (affinity_is_news_) tell_affinity(labels, context.affinities);
     if (!complete_) return; // an error was reported instead
     if (ids_[user] != 0 && registered_comm_ != comm_) {
         add_values(context, sink); // the old name's last value is the new one's first: no interval is lost

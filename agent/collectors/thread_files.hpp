@@ -1,10 +1,13 @@
-// One thread: its three files, what they said last, and its series.
+// One thread: its files and counts, what they said last, and its series.
 #pragma once
 
+#include "agent/collectors/affinity_news.hpp"
 #include "agent/collectors/collector.hpp"
 #include "agent/collectors/kept_file.hpp"
 #include "agent/collectors/proc_formats.hpp"
 #include "common/base/cpu_list.hpp"
+#include "common/process/affinity.hpp"
+#include "common/process/thread_counts_channel.hpp"
 
 #include <array>
 #include <optional>
@@ -20,12 +23,18 @@ struct ReadContext {
     OpenFileBudget budget;
     double ticks_per_second;
     double page_bytes;
-    bool has_schedstat = true; // until a kernel turns out to have none
+    bool has_schedstat = true;            // until a kernel turns out to have none
+    bool ask_affinity = false;            // of the kernel at every tick; until it turns out to be forbidden
+    ThreadCountsClient* counts = nullptr; // null: switches are read from status
+    std::vector<pid_t> counts_wanted{};   // in this tick, in the order of reading
+    AffinityNews affinities{};            // since they were last taken
+    AffinityMask mask{};                  // room for one
 };
 
 // The labels that all series of one process share.
 struct ProcessLabels {
     std::string process, role, pid;
+    pid_t pid_number = 0;
     std::map<std::string, std::string> map() const { return {{"process", process}, {"role", role}, {"pid", pid}}; }
 };
 
@@ -33,10 +42,14 @@ class ThreadFiles {
   public:
     explicit ThreadFiles(pid_t tid);
 
-    // Reads what may have changed. False: the thread is gone. `task_folder` is /proc/PID/task.
+    // Reads what may have changed. False: the thread is gone. `task_folder` is /proc/PID/task. Where counts of it are
+    // wanted it says so in the context, and take_counts() or read_status() must follow before emit().
     bool read(int task_folder, ReadContext& context, SampleSink& sink);
+    bool wants_counts() const { return wants_counts_; }
+    bool take_counts(const ThreadCounts& counts); // false: the thread is gone
+    bool read_status(int task_folder, ReadContext& context, SampleSink& sink);
     // Hands the last reading to the sink; registers the series where that hasn't happened yet.
-    void emit(const ProcessLabels& labels, const ReadContext& context, SampleSink& sink);
+    void emit(const ProcessLabels& labels, ReadContext& context, SampleSink& sink);
     void end_series(SampleSink& sink);
     void forget_series() { ids_.fill(0); }
 
@@ -56,7 +69,8 @@ class ThreadFiles {
     bool stat_can_wait(const ReadContext& context) const;
     Step read_schedstat(int task_folder, ReadContext& context, SampleSink& sink);
     bool read_stat(int task_folder, ReadContext& context, SampleSink& sink);
-    bool read_status(int task_folder, ReadContext& context, SampleSink& sink);
+    bool affinity_moved(ReadContext& context);
+    void tell_affinity(const ProcessLabels& labels, AffinityNews& news);
     void take_list(std::string_view text, std::string& last_text, CpuList& list, SampleSink& sink);
     void register_series(const ProcessLabels& labels, bool has_schedstat, SampleSink& sink);
     void add_values(const ReadContext& context, SampleSink& sink);
@@ -74,6 +88,11 @@ class ThreadFiles {
     std::string name_text_; // comm as status writes it
     std::string cpus_text_, nodes_text_;
     CpuList cpus_, nodes_;
+    std::optional<AffinityMask> mask_; // as the kernel said last when it was asked
+    bool affinity_is_news_ = false;
+    bool status_read_ = false; // and understood, at least once
+    bool wants_counts_ = false;
+    std::uint64_t age_us_ = 0;
     std::array<int, series_count> ids_{}; // 0: not registered
 };
 

@@ -1,9 +1,12 @@
-// Every thread of the watched processes, once a tick, with files kept open: schedstat first (1 us), status (8 us:
-// names, switches, affinity) only where schedstat says that the thread ran since, stat (4 us) only where it also used
-// up a clock tick of CPU, which is the unit that stat counts in, or ran in ten readings. So an idle thread costs one
-// pread, and the user and system time of a nearly idle one lag by less than a clock tick. New threads are looked for
-// only where the number of threads (the link count of /proc/PID/task is 2 + threads) or a vanished one says that there
-// is something to find.
+// Every thread of the watched processes, once a tick, with files kept open: schedstat first (1 us), then, only where it
+// says that the thread ran since, names and switches: by taskstats (2 us) where a privileged reader can be had, else
+// from status (8 us); and stat (4 us) only where it also used up a clock tick of CPU, which is the unit that stat
+// counts in, or ran in ten readings. So an idle thread costs one pread, and the user and system time of a nearly idle
+// one lag by less than a clock tick. New threads are looked for only where the number of threads (the link count of
+// /proc/PID/task is 2 + threads) or a vanished one says that there is something to find.
+//
+// Where each thread may run is asked of the kernel at every tick (sched_getaffinity, 0.3 us), whether it ran or not;
+// status is read where that has changed.
 //
 // Series, per thread, labels process, role, pid, tid, comm:
 //   thread_cpu_user_seconds, thread_cpu_system_seconds   clock ticks (1/100 s) of stat
@@ -16,8 +19,8 @@
 // A thread that renames itself gets new series; the tick of the change carries the value under both.
 #pragma once
 
+#include "agent/collectors/affinity_news.hpp"
 #include "agent/collectors/collector.hpp"
-#include "common/base/cpu_list.hpp"
 #include "common/base/file_tree.hpp"
 
 #include <memory>
@@ -37,13 +40,7 @@ struct WatchedProcess {
     std::string cgroup; // folder within the tree that holds cgroup.procs ("/sys/fs/cgroup/freezer/..."); may be empty
 };
 
-struct ThreadAffinity {
-    std::string process, role;
-    pid_t pid = 0, tid = 0;
-    std::string comm;
-    CpuList cpus;  // Cpus_allowed_list
-    CpuList nodes; // Mems_allowed_list
-};
+class ThreadCountsClient;
 
 class ThreadCollector final : public Collector {
   public:
@@ -51,7 +48,9 @@ class ThreadCollector final : public Collector {
 
     // At most `most_open_files` are kept open (three a thread, while they last); threads beyond are read by open, read
     // and close, which costs three times as much. 0: three quarters of this process's limit.
-    explicit ThreadCollector(FileTree tree, std::size_t most_open_files = 0);
+    // `counts`: where taskstats may be read; null: switches are read from files. It isn't owned, and once it fails
+    // files are read for good, which is a finding.
+    explicit ThreadCollector(FileTree tree, std::size_t most_open_files = 0, ThreadCountsClient* counts = nullptr);
     ~ThreadCollector() override;
 
     std::string_view name() const override { return "threads"; }
@@ -59,8 +58,8 @@ class ThreadCollector final : public Collector {
 
     void watch(WatchedProcess process);
     void unwatch(const std::string& process);
-    std::vector<ThreadAffinity> affinities() const;
-    std::size_t threads() const; // that lived in the last tick
+    AffinityNews take_affinity_news(); // since the last call
+    std::size_t threads() const;       // that lived in the last tick
     void forget_series() override;
 
   private:

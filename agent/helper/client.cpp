@@ -223,6 +223,13 @@ Result<UniqueFd> HelperClient::open_file(RunName run, const std::string& path, D
     return std::move(fds[0]);
 }
 
+Result<UniqueFd> HelperClient::open_counts(const CpuList& cpus, Deadline deadline) {
+    std::vector<UniqueFd> fds;
+    PERFRIG_CHECK(state_->ask(OpenCounts{cpus}, {}, fds, deadline));
+    if (fds.size() != 1) return fail(ErrorKind::internal, "open", "thread counts", "the helper's answer came without");
+    return std::move(fds[0]);
+}
+
 Result<HelperFacts> HelperClient::facts(Deadline deadline) {
     PERFRIG_TRY(const Message result, state_->ask(AskFacts{}, deadline));
     return decode_facts(result);

@@ -82,6 +82,9 @@ class HelperClient {
                             Deadline deadline);
     // A regular file of the run's directory, opened for reading as the workload's user; no link is followed.
     Result<UniqueFd> open_file(RunName run, const std::string& path, Deadline deadline);
+    // The socket for a ThreadCountsClient, read for by a process with CAP_NET_ADMIN alone, on these CPUs. forbidden,
+    // not_found: this machine doesn't have it; conflict: it is open already.
+    Result<UniqueFd> open_counts(const CpuList& cpus, Deadline deadline);
     // What this machine offers the helper: cgroups, users.
     Result<HelperFacts> facts(Deadline deadline);
     // Runs that the helper had to end because their guardian was lost, since the last call.

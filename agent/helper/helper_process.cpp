@@ -1,6 +1,7 @@
 #include "agent/helper/helper_process.hpp"
 
 #include "agent/helper/channel.hpp"
+#include "agent/helper/counts_reader.hpp"
 #include "agent/helper/ending.hpp"
 #include "agent/helper/guardian.hpp"
 #include "agent/helper/process_setup.hpp"
@@ -49,11 +50,11 @@ Result<std::string> read_memory_file(int fd) {
 
 class Helper {
   public:
-    Helper(const FileTree& tree, const User& workload, RunCgroups cgroups, WorkBase work, UniqueFd agent,
+    Helper(const HelperConfig& config, const User& workload, RunCgroups cgroups, WorkBase work, UniqueFd agent,
            UniqueFd signals)
-        : tree_(tree), workload_(workload), privileged_(::geteuid() == 0), cgroups_(std::move(cgroups)),
-          work_(std::move(work)), place_{tree_, cgroups_, work_}, agent_(std::move(agent)),
-          signals_(std::move(signals)) {
+        : config_(config), tree_(config.tree), workload_(workload), privileged_(::geteuid() == 0),
+          cgroups_(std::move(cgroups)), work_(std::move(work)), place_{tree_, cgroups_, work_},
+          agent_(std::move(agent)), signals_(std::move(signals)) {
         const auto boot_id = tree_.read_line("/proc/sys/kernel/random/boot_id");
         boot_id_ = boot_id ? *boot_id : "unknown";
     }
@@ -79,6 +80,7 @@ class Helper {
             const pid_t pid = ::waitpid(-1, &status, WNOHANG);
             if (pid < 0 && errno == EINTR) continue;
             if (pid <= 0) return;
+            if (pid == counts_reader_) counts_reader_ = -1;
             const auto found =
                 std::find_if(guardians_.begin(), guardians_.end(), [&](const auto& g) { return g.second == pid; });
             if (found == guardians_.end()) continue; // an orphan of a lost guardian
@@ -88,14 +90,15 @@ class Helper {
         }
     }
 
-    std::vector<pid_t> living_guardians() const {
+    std::vector<pid_t> own_children() const { // which are none of a run's
         std::vector<pid_t> pids;
         for (const auto& [run, pid] : guardians_) pids.push_back(pid);
+        if (counts_reader_ > 0) pids.push_back(counts_reader_);
         return pids;
     }
 
     RunEnded end(const RunName& run) {
-        return end_everything(place_, run, living_guardians(), Deadline::in(time_to_end), [&] { reap(); });
+        return end_everything(place_, run, own_children(), Deadline::in(time_to_end), [&] { reap(); });
     }
 
     void end_lost() {
@@ -237,6 +240,14 @@ class Helper {
         return Message::object();
     }
 
+    Result<Message> serve(const OpenCounts& verb, const Packet&, std::vector<UniqueFd>& fds) {
+        if (counts_reader_ > 0) return fail(ErrorKind::conflict, "open", "thread counts", "they are open already");
+        PERFRIG_TRY(CountsReader reader, start_counts_reader(tree_, config_.agent_user, verb.cpus));
+        counts_reader_ = reader.pid;
+        fds.push_back(std::move(reader.agent));
+        return Message::object();
+    }
+
     Result<Message> serve(const AskFacts&, const Packet&, std::vector<UniqueFd>&) {
         const CgroupPlan& plan = cgroups_.plan();
         return encode(HelperFacts{privileged_, workload_.name, workload_.uid, std::string(to_string(plan.kill)),
@@ -246,8 +257,9 @@ class Helper {
     // The agent is gone: its guardians have seen the same and end their runs; whoever does not is helped.
     bool shut_down() {
         agent_.reset();
+        if (counts_reader_ > 0) ::kill(counts_reader_, SIGKILL); // our child and unreaped; reaped with the others below
         const auto deadline = Deadline::in(time_for_guardians);
-        for (reap(); !guardians_.empty() && !deadline.passed(); reap()) {
+        for (reap(); (!guardians_.empty() || counts_reader_ > 0) && !deadline.passed(); reap()) {
             pollfd ready{signals_.get(), POLLIN, 0};
             ::poll(&ready, 1, 200);
             drain_signals(signals_.get());
@@ -265,6 +277,7 @@ class Helper {
         return clean;
     }
 
+    const HelperConfig& config_;
     const FileTree& tree_;
     const User& workload_;
     const bool privileged_;
@@ -275,6 +288,7 @@ class Helper {
     UniqueFd signals_;
     std::string boot_id_;
     std::map<RunName, pid_t> guardians_; // our children, unreaped
+    pid_t counts_reader_ = -1;           // the same
     std::vector<RunLost> lost_;          // whose guardians ended badly, to be ended by us
     bool over_ = false;
 };
@@ -302,8 +316,7 @@ int run_helper(const HelperConfig& config, const User& workload, UniqueFd agent)
     if (const auto said = send_packet(agent.get(), reply_text(0, Json::object()), {}, Deadline::in(time_to_send));
         !said)
         return 1;
-    return Helper(config.tree, workload, std::move(cgroups), *std::move(work), std::move(agent), *std::move(signals))
-        .run();
+    return Helper(config, workload, std::move(cgroups), *std::move(work), std::move(agent), *std::move(signals)).run();
 }
 
 } // namespace perfrig

@@ -39,6 +39,11 @@ struct EncodeHelper {
         m["path"] = v.path;
         return m;
     }
+    Message operator()(const OpenCounts& v) const {
+        Json m = verb("open_counts");
+        m["cpus"] = v.cpus.text();
+        return m;
+    }
     Message operator()(const AskFacts&) const { return verb("facts"); }
 };
 

@@ -98,6 +98,10 @@ HelperVerb decode_helper_verb(JsonReader& in, const Json& m, const std::string& 
         only(in, m, {"run_id", "attempt", "path"});
         return OpenFile{run_name(in), path(in)};
     }
+    if (verb == "open_counts") {
+        only(in, m, {"cpus"});
+        return OpenCounts{list(in, "cpus")};
+    }
     only(in, m, {});
     if (verb != "facts") in.fault("there is no such verb");
     return AskFacts{};

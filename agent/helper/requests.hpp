@@ -26,8 +26,11 @@ struct OpenFile {
     RunName run;
     std::string path;
 };
+struct OpenCounts {
+    CpuList cpus; // where its reader keeps to; empty: anywhere
+};
 struct AskFacts {};
-using HelperVerb = std::variant<BeginRun, EndRun, Sweep, WriteFile, OpenFile, AskFacts>;
+using HelperVerb = std::variant<BeginRun, EndRun, Sweep, WriteFile, OpenFile, OpenCounts, AskFacts>;
 
 struct SignalProcess {
     pid_t pid = -1;

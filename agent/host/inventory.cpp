@@ -210,7 +210,7 @@ Result<std::string> boot_id(const FileTree& tree) {
     return id;
 }
 
-Inventory read_inventory(const FileTree& tree, const std::string& cgroup_summary) {
+Inventory read_inventory(const FileTree& tree, const std::string& cgroup_summary, const std::string& thread_source) {
     Gathering g(tree);
     Inventory out;
     read_cpu(g);
@@ -231,6 +231,7 @@ Inventory read_inventory(const FileTree& tree, const std::string& cgroup_summary
         g.unknown("cgroups", "not looked at");
     else
         g.fact("cgroups", Gathering::printable(cgroup_summary));
+    g.fact("thread_source", thread_source);
 
     if (auto id = boot_id(tree))
         out.boot_id = *std::move(id);

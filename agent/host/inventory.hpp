@@ -26,8 +26,10 @@ struct Inventory {
 };
 
 // Never fails as a whole: what can't be read is unknown, with the reason. `cgroup_summary` is what the caller found
-// out about control groups ("v1 cpuset, freezer; v2 without controllers").
-Inventory read_inventory(const FileTree& tree, const std::string& cgroup_summary);
+// out about control groups ("v1 cpuset, freezer; v2 without controllers"), `thread_source` where the collectors read
+// the switches of threads ("taskstats" or "proc").
+Inventory read_inventory(const FileTree& tree, const std::string& cgroup_summary,
+                         const std::string& thread_source = "proc");
 
 // /proc/sys/kernel/random/boot_id: 36 characters, changes at every boot. An error where it has another shape.
 Result<std::string> boot_id(const FileTree& tree);

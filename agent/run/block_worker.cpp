@@ -1,6 +1,7 @@
 #include "agent/run/block_worker.hpp"
 
 #include "common/base/log.hpp"
+#include "common/process/affinity.hpp"
 
 #include <pthread.h>
 

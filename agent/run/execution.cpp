@@ -68,7 +68,7 @@ void Execution::end_phase() {
 }
 
 void Execution::take_environment(const char* when) {
-    const Inventory now = read_inventory(machine_.tree, machine_.cgroup_summary);
+    const Inventory now = read_inventory(machine_.tree, machine_.cgroup_summary, machine_.thread_source);
     recorder_->event(protocol::EnvironmentTaken{when, now.boot_id, now.fingerprint, now.facts, now.raw});
 }
 

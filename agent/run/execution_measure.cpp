@@ -8,8 +8,9 @@ namespace perfrig {
 namespace {
 constexpr Milliseconds margin{60'000};
 constexpr std::size_t most_tool_output = 256 << 20;
-// When affinities are read after the start of measure: early, since a tool may live for a fraction of a second.
-constexpr std::int64_t affinity_looks_ms[] = {0, 50, 250, 1'000, 2'000, 5'000, 10'000, 20'000};
+// When affinities are read from status after the start of measure: early, since a tool may live for a fraction of a
+// second, and memory nodes now and then. Beside this the collectors ask for every thread's CPUs at each tick.
+constexpr std::int64_t affinity_looks_ms[] = {0, 50, 250};
 constexpr std::int64_t affinity_every_ms = 30'000; // after these
 
 Nanoseconds longest_of(const std::vector<std::unique_ptr<Tool>>& tools, ToolPhase phase, Milliseconds duration) {
@@ -86,6 +87,7 @@ RunStep<std::vector<RunProcess*>> Execution::run_tools(ToolPhase phase, Millisec
     std::string hung;
     const auto done = [&] {
         if (measuring && looks.due(machine_.clock.monotonic_ns())) processes_->read_affinities();
+        if (measuring) processes_->add_news(machine_.collectors.take_affinity_news());
         bool all = true;
         for (std::size_t i = 0; i < started.size(); ++i) {
             if (!started[i] || started[i]->exited) continue;
@@ -136,6 +138,7 @@ RunStep<void> Execution::measure() {
     const Milliseconds duration(run_.measure_ms);
     const Nanoseconds longest = longest_of(tools_, ToolPhase::measure, duration);
     enter("measuring", in_ms(longest) + margin);
+    (void)machine_.collectors.take_affinity_news(); // of before; the first look below sees where they are now
     begin_phase("measure", run_.measure_ms > 0 ? std::optional(duration) : std::nullopt);
     measure_start_ns_ = machine_.sampler.tick_now();
     auto processes = run_tools(ToolPhase::measure, duration);
@@ -148,6 +151,7 @@ RunStep<void> Execution::measure() {
 void Execution::end_measure() {
     if (!phase_open_) return;
     measure_end_ns_ = machine_.sampler.tick_now();
+    processes_->add_news(machine_.collectors.take_affinity_news());
     end_phase();
     status_.change([](WorkStatus::View& view) { view.measuring = false; });
 }

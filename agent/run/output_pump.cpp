@@ -1,13 +1,13 @@
 #include "agent/run/output_pump.hpp"
 
 #include "agent/run/redactor.hpp"
+#include "common/process/affinity.hpp"
 
 #include <cerrno>
 #include <cstdint>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdexcept>
 #include <sys/eventfd.h>
 
@@ -184,17 +184,6 @@ void OutputPump::work() {
             if (polls[i + 1].revents != 0 && drain(pipes[i].fd.get(), *pipes[i].output, buffer, 1 << 20))
                 pipes.erase(pipes.begin() + static_cast<std::ptrdiff_t>(i));
     }
-}
-
-bool pin_this_thread(const CpuList& cpus) {
-    if (cpus.empty()) return false;
-    cpu_set_t* set = CPU_ALLOC(CpuList::most_cpus);
-    const std::size_t size = CPU_ALLOC_SIZE(CpuList::most_cpus);
-    CPU_ZERO_S(size, set);
-    for (const int id : cpus) CPU_SET_S(static_cast<std::size_t>(id), size, set);
-    const bool done = ::sched_setaffinity(0, size, set) == 0;
-    CPU_FREE(set);
-    return done;
 }
 
 } // namespace perfrig

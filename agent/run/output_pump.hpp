@@ -58,7 +58,4 @@ class OutputPump {
     std::thread thread_;
 };
 
-// Pins the calling thread; what can't be pinned stays where it is, and false is returned.
-bool pin_this_thread(const CpuList& cpus);
-
 } // namespace perfrig

@@ -23,7 +23,7 @@ std::optional<protocol::Found> PlacementEvidence::finding() const {
                            {"readings", readings_},
                            {"readings_outside", outside_}};
     // It was pinned before its first instruction; that nobody looked while it lived is a gap, not a breach.
-    if (readings_ == 0)
+    if (empty())
         return protocol::Found{"placement", "warning", process_,
                                process_ + " was granted CPUs " + granted_.text() +
                                    ", but ended before the affinity of any of its threads could be read",

@@ -17,7 +17,8 @@ class PlacementEvidence {
     PlacementEvidence(std::string process, CpuList granted)
         : process_(std::move(process)), granted_(std::move(granted)) {}
     void add(const ThreadAffinity& thread);
-    bool empty() const { return readings_ == 0; }
+    void looked(std::size_t readings) { readings_ += readings; } // and found everything as it was
+    bool empty() const { return cpus_.empty(); }                 // no thread of it was ever read
 
     // What to record about it. `granted` empty: it wasn't pinned, nothing is judged.
     protocol::ProcessObserved observed(int ordinal) const;

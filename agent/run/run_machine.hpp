@@ -23,9 +23,10 @@ struct RunMachine {
     EventSink& sink;
     ArtifactStore artifacts;
     Profile profile;
-    std::string log_folder;     // for what processes print while the run lives
-    std::string cgroup_summary; // for the environment: what the helper found
-    std::string search_path;    // PATH of what runs start
+    std::string log_folder;             // for what processes print while the run lives
+    std::string cgroup_summary;         // for the environment: what the helper found
+    std::string search_path;            // PATH of what runs start
+    std::string thread_source = "proc"; // where the collectors read switches: "taskstats" or "proc"
     CpuList monitor_cpus() const {
         const auto found = profile.roles.find("monitor");
         return found == profile.roles.end() ? CpuList() : found->second;

@@ -8,8 +8,10 @@
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
+#include <map>
 #include <poll.h>
 #include <set>
+#include <string_view>
 
 namespace perfrig {
 
@@ -245,6 +247,21 @@ void RunProcesses::read_affinities() {
         if (!threads) continue; // what can't be read now is read at the next look; never read at all is a finding
         for (const ThreadAffinity& thread : *threads) process->evidence.add(thread);
     }
+}
+
+// What was collected by a name belongs to the last one started under it: a tool of measure, not the one that warmed up.
+void RunProcesses::add_news(const AffinityNews& news) {
+    std::map<std::string_view, RunProcess*> by_name;
+    for (const auto& process : processes_)
+        if (process->order.sampled) by_name[process->order.name] = process.get();
+    for (const auto& [name, looks] : news.looks)
+        if (const auto found = by_name.find(name); found != by_name.end()) found->second->evidence.looked(looks);
+    for (const ThreadAffinity& change : news.changes)
+        if (const auto found = by_name.find(change.process); found != by_name.end())
+            found->second->evidence.add(change);
+    if (news.left_out > 0)
+        recorder_.finding("placement", "warning", "",
+                          std::to_string(news.left_out) + " changes of affinity in one second were not looked at");
 }
 
 Result<RunEnded> RunProcesses::end_all() {

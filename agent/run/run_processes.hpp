@@ -56,7 +56,8 @@ class RunProcesses {
     // Signal, grace, SIGKILL to what is left of its process group. Never fails: what can't be ended here, end() ends.
     void stop(RunProcess& process, const std::string& signal, Milliseconds grace);
     void expect_end(RunProcess& process) { process.must_live = false; }
-    void read_affinities(); // of every process that lives, now
+    void read_affinities();                  // of every process that lives, now
+    void add_news(const AffinityNews& news); // what the collectors saw in measure, process by process
     // Ends everything the run started, cgroup and all; records the exits. Idempotent.
     Result<RunEnded> end_all();
 

@@ -1,6 +1,6 @@
 #include "agent/run/sampler.hpp"
 
-#include "agent/run/output_pump.hpp"
+#include "common/process/affinity.hpp"
 
 #include <pthread.h>
 

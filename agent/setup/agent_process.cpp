@@ -63,7 +63,8 @@ class AgentProcess {
         protocol::Hello message;
         message.machine = config_.name;
         message.agent_version = version_;
-        const Inventory now = read_inventory(parts_.machine.tree, parts_.machine.cgroup_summary);
+        const Inventory now =
+            read_inventory(parts_.machine.tree, parts_.machine.cgroup_summary, parts_.machine.thread_source);
         message.boot_id = now.boot_id;
         message.environment = {{"facts", now.facts}, {"raw", now.raw}, {"fingerprint", now.fingerprint}};
         message.profile = to_json(config_.profile);

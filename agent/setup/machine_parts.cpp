@@ -1,7 +1,7 @@
 #include "agent/setup/machine_parts.hpp"
 
-#include "agent/run/output_pump.hpp"
 #include "common/base/log.hpp"
+#include "common/process/affinity.hpp"
 #include "common/process/users.hpp"
 
 #include <cerrno>
@@ -28,6 +28,11 @@ void allow_many_files() {
     if (::setrlimit(RLIMIT_NOFILE, &files) != 0) log::warning("the limit of open files can't be raised");
 }
 
+CpuList monitor_cpus(const AgentConfig& config) {
+    const auto found = config.profile.roles.find("monitor");
+    return found == config.profile.roles.end() ? CpuList() : found->second;
+}
+
 Result<HelperFacts> wait_for_facts(HelperClient& helper) { return helper.facts(Deadline::in(Milliseconds(20'000))); }
 
 std::string summary_of(const HelperFacts& facts) {
@@ -51,10 +56,14 @@ Result<std::unique_ptr<MachineParts>> MachineParts::make(const AgentConfig& conf
     PERFRIG_TRY(HelperClient helper, start_helper(helper_config)); // from here on we are the agent's user
     allow_many_files();
     // Every thread of ours keeps to the monitor's CPUs; the helper doesn't, it starts the workloads.
-    if (const auto monitor = config.profile.roles.find("monitor"); monitor != config.profile.roles.end())
-        if (!pin_this_thread(monitor->second))
-            log::warning("the agent can't keep to the monitor's CPUs " + monitor->second.text());
+    if (const CpuList monitor = monitor_cpus(config); !monitor.empty() && !pin_this_thread(monitor))
+        log::warning("the agent can't keep to the monitor's CPUs " + monitor.text());
     PERFRIG_TRY(HelperFacts facts, wait_for_facts(helper));
+    auto counts = helper.open_counts(monitor_cpus(config), Deadline::in(Milliseconds(20'000)));
+    if (!counts) {
+        if (counts.error().kind == ErrorKind::unavailable) return counts.error();
+        log::info("switches of threads are read from /proc, which costs more: " + counts.error().text());
+    }
     // On a disk that our own spool filled, only a start can send it away: the ballast is for that too.
     auto counted = state.next_epoch();
     if (!counted && ::unlink(state.file("spool/ballast").c_str()) == 0) counted = state.next_epoch();
@@ -64,25 +73,25 @@ Result<std::unique_ptr<MachineParts>> MachineParts::make(const AgentConfig& conf
     for (const SpoolDamage& damage : spool->take_damage())
         log::error("the spool of epoch " + std::to_string(damage.epoch) + " is damaged behind record " +
                    std::to_string(damage.after_seq) + ": " + std::to_string(damage.bytes) + " bytes can't be read");
-    return std::unique_ptr<MachineParts>(
-        new MachineParts(config, std::move(state), std::move(helper), std::move(facts), std::move(spool)));
+    return std::unique_ptr<MachineParts>(new MachineParts(config, std::move(state), std::move(helper), std::move(facts),
+                                                          std::move(spool), counts ? std::move(*counts) : UniqueFd()));
 }
 
 MachineParts::MachineParts(const AgentConfig& config, StateDir lock, HelperClient client, HelperFacts found,
-                           std::unique_ptr<Spool> opened)
+                           std::unique_ptr<Spool> opened, UniqueFd counts)
     : state(std::move(lock)), helper(std::move(client)), facts(std::move(found)), spool(std::move(opened)),
-      collectors(FileTree(), clock),
-      sampler(collectors, config.profile.roles.contains("monitor") ? config.profile.roles.at("monitor") : CpuList()),
-      machine{FileTree(),
-              clock,
-              helper,
-              collectors,
-              sampler,
-              *spool,
-              ArtifactStore(state.file("artifacts")),
-              config.profile,
-              state.file("logs"),
-              summary_of(facts),
-              config.search_path} {}
+      thread_source(counts ? "taskstats" : "proc"), collectors(FileTree(), clock, std::move(counts)),
+      sampler(collectors, monitor_cpus(config)), machine{FileTree(),
+                                                         clock,
+                                                         helper,
+                                                         collectors,
+                                                         sampler,
+                                                         *spool,
+                                                         ArtifactStore(state.file("artifacts")),
+                                                         config.profile,
+                                                         state.file("logs"),
+                                                         summary_of(facts),
+                                                         config.search_path,
+                                                         thread_source} {}
 
 } // namespace perfrig

@@ -16,6 +16,7 @@ struct MachineParts {
     HelperClient helper;
     HelperFacts facts;
     std::unique_ptr<Spool> spool;
+    std::string thread_source; // "taskstats" or "proc"
     CollectorSet collectors;
     Sampler sampler;
     RunMachine machine;
@@ -25,7 +26,7 @@ struct MachineParts {
 
   private:
     MachineParts(const AgentConfig& config, StateDir lock, HelperClient client, HelperFacts found,
-                 std::unique_ptr<Spool> opened);
+                 std::unique_ptr<Spool> opened, UniqueFd counts);
 };
 
 } // namespace perfrig

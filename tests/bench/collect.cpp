@@ -1,10 +1,13 @@
 // What does one reading of one thread cost? Our thread collector against `pidstat -u -w -t -p PID 1` on the same
 // process, interleaved, each in a process of its own whose CPU clock is read from outside, over a window that holds the
 // same number of readings and no start-up of either. Both do all that they do in earnest: ours follows the process
-// tree, finds new threads, reads what changed, encodes the tick as it goes to the spool and writes it to a file;
-// pidstat writes its text to a file.
+// tree, finds new threads, asks for every thread's affinity, reads what changed, encodes the tick as it goes to the
+// spool and writes it to a file; pidstat writes its text to a file. What reads taskstats for us is a process of its own
+// and counts as ours.
 //   bench_collect [PAIRS [SECONDS]]
 #include "agent/collectors/threads.hpp"
+#include "agent/helper/counts_reader.hpp"
+#include "common/process/thread_counts_channel.hpp"
 #include "common/protocol/sample_frame.hpp"
 #include "common/protocol/spool_record.hpp"
 
@@ -15,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <optional>
 #include <pthread.h>
 #include <string>
 #include <sys/prctl.h>
@@ -54,11 +58,23 @@ void run_now_and_then(int index) {
     for (;;) ::pause();
 }
 
-// `readings` ticks, one a second: what an agent does with them until they lie in its spool.
-int be_the_reader(pid_t subject, int readings) {
+// `readings` ticks, one a second: what an agent does with them until they lie in its spool. With `use_taskstats` the
+// pid of the process that reads it is written to the output.
+int be_the_reader(pid_t subject, int readings, bool use_taskstats) {
     std::FILE* spool = std::tmpfile();
     if (spool == nullptr) return 1;
-    ThreadCollector collector{FileTree("/")};
+    std::optional<ThreadCountsClient> counts;
+    if (use_taskstats) {
+        auto reader = start_counts_reader(FileTree("/"), "nobody", {});
+        if (!reader) {
+            std::fprintf(stderr, "%s\n", reader.error().text().c_str());
+            return 1;
+        }
+        std::printf("%d\n", static_cast<int>(reader->pid));
+        std::fflush(stdout);
+        counts.emplace(std::move(reader->agent));
+    }
+    ThreadCollector collector{FileTree("/"), 0, counts ? &*counts : nullptr};
     collector.watch({"subject", "app", subject, ""});
     SampleSink sink;
     auto next = std::chrono::steady_clock::now();
@@ -67,9 +83,12 @@ int be_the_reader(pid_t subject, int readings) {
         sink.begin(std::chrono::steady_clock::now().time_since_epoch().count());
         collector.tick(0, sink);
         const Tick tick = sink.take(0);
-        if (!tick.collector_errors.empty() || collector.threads() != 1 + sleeping_threads + running_threads) {
-            std::fprintf(stderr, "the collector read %zu threads; %s\n", collector.threads(),
-                         tick.collector_errors.empty() ? "no errors" : tick.collector_errors[0].c_str());
+        if (collector.take_affinity_news().looks.empty()) return 1;
+        if (!tick.findings.empty() || !tick.collector_errors.empty() ||
+            collector.threads() != 1 + sleeping_threads + running_threads) {
+            std::fprintf(stderr, "the collector read %zu threads; %s %s\n", collector.threads(),
+                         tick.collector_errors.empty() ? "no errors" : tick.collector_errors[0].c_str(),
+                         tick.findings.empty() ? "" : tick.findings[0].c_str());
             return 1;
         }
         protocol::SampleFrame frame{1, tick.at_ns, {}};
@@ -86,28 +105,45 @@ double seconds_of(const timespec& t) { return static_cast<double>(t.tv_sec) + st
 
 // Runs a program that reads at 0, 1, 2 ... s, and gives the CPU seconds (user and system) that it used from 1.5 s to
 // `seconds` + 1.5 s: the cost of `seconds` readings. Then ends it. A negative number where it wasn't there for so long.
-double cpu_seconds_of(const std::vector<std::string>& command, int seconds) {
+// `with_helper`: the first line of its output names another process whose CPU time is its own too.
+double cpu_seconds_of(const std::vector<std::string>& command, int seconds, bool with_helper) {
+    std::FILE* output = std::tmpfile();
+    if (output == nullptr) return -1;
     const auto start = std::chrono::steady_clock::now();
     const pid_t pid = ::fork();
     if (pid == 0) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-        std::FILE* output = std::tmpfile();
-        if (output == nullptr || ::dup2(::fileno(output), 1) < 0) ::_exit(126);
+        if (::dup2(::fileno(output), 1) < 0) ::_exit(126);
         std::vector<char*> argv;
         for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
         argv.push_back(nullptr);
         ::execvp(argv[0], argv.data());
         ::_exit(127);
     }
-    clockid_t clock{};
-    timespec before{}, after{};
     std::this_thread::sleep_until(start + 1500ms);
-    bool good = ::clock_getcpuclockid(pid, &clock) == 0 && ::clock_gettime(clock, &before) == 0;
+    std::vector<pid_t> pids = {pid};
+    std::array<char, 32> line{};
+    if (with_helper && ::pread(::fileno(output), line.data(), line.size() - 1, 0) > 0)
+        pids.push_back(std::atoi(line.data()));
+    bool good = !with_helper || pids.back() > 1;
+    const auto used = [&] { // by all of them together
+        double sum = 0;
+        for (const pid_t one : pids) {
+            clockid_t clock{};
+            timespec time{};
+            good = good && ::clock_getcpuclockid(one, &clock) == 0 && ::clock_gettime(clock, &time) == 0;
+            sum += seconds_of(time);
+        }
+        return sum;
+    };
+    const double before = used();
     std::this_thread::sleep_until(start + 1500ms + std::chrono::seconds(seconds));
-    good = good && ::clock_gettime(clock, &after) == 0 && ::waitpid(pid, nullptr, WNOHANG) == 0;
+    const double after = used();
+    good = good && ::waitpid(pid, nullptr, WNOHANG) == 0;
     ::kill(pid, SIGKILL);
     ::waitpid(pid, nullptr, 0);
-    return good ? seconds_of(after) - seconds_of(before) : -1;
+    std::fclose(output);
+    return good ? after - before : -1;
 }
 
 double median(std::vector<double> values) {
@@ -115,6 +151,13 @@ double median(std::vector<double> values) {
     const std::size_t half = values.size() / 2;
     return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
+
+struct Way {
+    const char* name;
+    std::vector<std::string> command;
+    bool with_helper;
+    std::vector<double> costs; // CPU seconds per thread-sample, a round each
+};
 
 int compare(const std::string& self, int pairs, int seconds) {
     std::array<int, 2> ready{};
@@ -126,30 +169,32 @@ int compare(const std::string& self, int pairs, int seconds) {
 
     constexpr int threads = 1 + sleeping_threads + running_threads;
     const double samples = static_cast<double>(threads) * seconds;
-    const std::string count = std::to_string(seconds + 10); // more readings than are counted: both are ended from here
+    const std::string pid = std::to_string(subject);
+    const std::string count = std::to_string(seconds + 10); // more readings than are counted: all are ended from here
+    std::vector<Way> ways = {{"files", {self, "--read", pid, count}, false, {}},
+                             {"pidstat", {"pidstat", "-u", "-w", "-t", "-p", pid, "1", count}, false, {}}};
+    const auto taskstats = TaskStats::open();
+    if (taskstats) ways.insert(ways.begin(), {"taskstats", {self, "--read-taskstats", pid, count}, true, {}});
     std::printf("# one process of %d threads, %d of which run for some 50 us in each second\n", threads,
                 running_threads);
-    std::printf("# %d interleaved pairs: our reader, then `pidstat -u -w -t -p PID 1`, each a program of its own that "
-                "writes to a\n"
-                "# file; its CPU clock (user and system) over %d readings a second apart, start-up and first reading "
-                "excluded;\n"
-                "# CPU seconds per thread-sample = CPU time / (threads x readings); the figure is the median of the "
-                "pairs' ratios\n",
-                pairs, seconds);
-    std::vector<double> ratios, ours_all, pidstat_all;
+    std::printf(
+        "# %d interleaved rounds: our reader with taskstats, ours with files alone, then\n"
+        "# `pidstat -u -w -t -p PID 1`, each a program of its own that writes to a file; its CPU clock (user and\n"
+        "# system, and that of the process that reads taskstats for us) over %d readings a second apart,\n"
+        "# start-up and first reading excluded; CPU seconds per thread-sample = CPU time / (threads x readings);\n"
+        "# a ratio is the median of the rounds' ratios\n",
+        pairs, seconds);
+    if (!taskstats) std::printf("# without taskstats: %s\n", taskstats.error().text().c_str());
     bool good = true;
     for (int i = 0; good && i < pairs; ++i) {
-        const std::string pid = std::to_string(subject);
-        const double ours = cpu_seconds_of({self, "--read", pid, count}, seconds);
-        const double theirs = cpu_seconds_of({"pidstat", "-u", "-w", "-t", "-p", pid, "1", count}, seconds);
-        good = ours > 0 && theirs > 0;
-        if (!good) break;
-        std::printf("# pair %d: ours %.2f us, pidstat %.2f us per thread-sample\n", i + 1, ours / samples * 1e6,
-                    theirs / samples * 1e6);
-        std::fflush(stdout);
-        ours_all.push_back(ours / samples);
-        pidstat_all.push_back(theirs / samples);
-        ratios.push_back(ours / theirs);
+        std::printf("# round %d, us per thread-sample:", i + 1);
+        for (Way& way : ways) {
+            way.costs.push_back(cpu_seconds_of(way.command, seconds, way.with_helper) / samples);
+            good = good && way.costs.back() > 0;
+            std::printf(" %s %.2f", way.name, way.costs.back() * 1e6);
+            std::fflush(stdout);
+        }
+        std::printf("\n");
     }
     ::kill(subject, SIGKILL);
     ::waitpid(subject, nullptr, 0);
@@ -157,9 +202,20 @@ int compare(const std::string& self, int pairs, int seconds) {
         std::fprintf(stderr, "a reader failed: is pidstat (sysstat) installed?\n");
         return 1;
     }
-    std::printf("figure collect.cpu_per_thread_sample %.3g seconds\n", median(ours_all));
-    std::printf("figure collect.pidstat_cpu_per_thread_sample %.3g seconds\n", median(pidstat_all));
-    std::printf("figure collect.cpu_vs_pidstat %.4f ratio\n", median(ratios));
+    const auto ratio = [&](const Way& way) {
+        std::vector<double> ratios;
+        for (std::size_t i = 0; i < way.costs.size(); ++i) ratios.push_back(way.costs[i] / ways.back().costs[i]);
+        return median(ratios);
+    };
+    for (const Way& way : ways)
+        std::printf("figure collect.%s_cpu_per_thread_sample %.3g s\n", way.name, median(way.costs));
+    const Way& files = ways[ways.size() - 2];
+    if (taskstats) std::printf("figure collect.taskstats_cpu_vs_pidstat %.4f ratio\n", ratio(ways.front()));
+    std::printf("figure collect.files_cpu_vs_pidstat %.4f ratio\n", ratio(files));
+    std::printf("# what an agent here uses: %s\n", ways.front().name);
+    std::printf("figure collect.cpu_vs_pidstat %.4f ratio\n", ratio(ways.front()));
+    std::printf("limit collect.cpu_vs_pidstat at_most 0.2\n");
+    std::printf("limit collect.files_cpu_vs_pidstat at_most 0.2\n");
     return 0;
 }
 
@@ -167,8 +223,8 @@ int compare(const std::string& self, int pairs, int seconds) {
 
 int main(int argc, char** argv) {
     const std::vector<std::string> args(argv + 1, argv + argc);
-    if (args.size() == 3 && args[0] == "--read")
-        return be_the_reader(std::atoi(args[1].c_str()), std::atoi(args[2].c_str()));
+    if (args.size() == 3 && args[0].starts_with("--read"))
+        return be_the_reader(std::atoi(args[1].c_str()), std::atoi(args[2].c_str()), args[0] == "--read-taskstats");
     const int pairs = args.empty() ? 5 : std::max(1, std::atoi(args[0].c_str()));
     const int seconds = args.size() < 2 ? 10 : std::max(1, std::atoi(args[1].c_str()));
     return compare(argv[0], pairs, seconds);

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <sched.h>
 
 using namespace perfrig;
 using perfrig::test::ThreadFarm;
@@ -161,18 +162,18 @@ TEST_CASE("a process that is killed ends its series without an error") {
     CHECK(tick.ended_series.size() >= 5 * 4 + 3);
 }
 
-TEST_CASE("a thread's new name and new affinity are seen once it has run") {
+TEST_CASE("a thread's new name is seen once it has run, its new affinity at once") {
     ThreadFarm farm(2);
     Live live;
     live.collector.watch({"farm", "app", farm.pid(), ""});
     live.tick();
-    const auto cpu = live.collector.affinities().at(0).cpus.ids().front();
+    const auto cpu = live.collector.take_affinity_news().changes.at(0).cpus.ids().front();
     farm.rename_first();
     farm.pin_first(cpu);
     farm.burst(0.01);
     live.tick();
     std::size_t renamed = 0;
-    for (const ThreadAffinity& a : live.collector.affinities())
+    for (const ThreadAffinity& a : live.collector.take_affinity_news().changes)
         if (a.comm == "renamed) (x") {
             ++renamed;
             CHECK(a.cpus == CpuList{cpu});
@@ -183,4 +184,31 @@ TEST_CASE("a thread's new name and new affinity are seen once it has run") {
     REQUIRE(now->size() == 3);
     CHECK(now->at(1).comm == "renamed) (x");
     CHECK(now->at(1).cpus == CpuList{cpu});
+}
+
+TEST_CASE("the affinity of a thread that sleeps is asked for at every tick, and told once for each change") {
+    ThreadFarm farm(2);
+    Live live;
+    live.collector.watch({"farm", "app", farm.pid(), ""});
+    live.tick();
+    const auto before = live.collector.take_affinity_news();
+    REQUIRE(before.changes.size() == 3);
+    CHECK(before.looks.at("farm") == 3);
+    if (before.changes[0].cpus.size() < 2) {
+        MESSAGE("skipped: one CPU");
+        return;
+    }
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<unsigned>(before.changes[0].cpus.ids().back()), &one);
+    const pid_t tid = before.changes[2].tid;
+    REQUIRE(::sched_setaffinity(tid, sizeof one, &one) == 0); // from outside: it doesn't run
+    live.tick();
+    live.tick();
+    const auto after = live.collector.take_affinity_news();
+    REQUIRE(after.changes.size() == 1);
+    CHECK(after.changes[0].tid == tid);
+    CHECK(after.changes[0].process == "farm");
+    CHECK(after.changes[0].cpus == CpuList{before.changes[0].cpus.ids().back()});
+    CHECK(after.looks.at("farm") == 6);
 }

@@ -222,7 +222,7 @@ TEST_CASE("the affinities that status says are kept, and a list that isn't one i
     Recorded r;
     r.files.write(r.folder(70, 71) + "/status", status_text(1, 1, "1-0"));
     CHECK(r.tick().collector_errors.size() == 1);
-    const auto affinities = r.collector.affinities();
+    const auto affinities = r.collector.take_affinity_news().changes;
     REQUIRE(affinities.size() == 2);
     CHECK(affinities[0].tid == 70);
     CHECK(affinities[0].cpus.text() == "0-1");

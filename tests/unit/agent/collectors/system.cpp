@@ -155,7 +155,9 @@ TEST_CASE("the whole set ticks on this machine, and new ids begin when the serie
     for (const ThreadGroupRates& g : live.groups)
         if (g.group == "farm-") busy = g.user_cpus + g.system_cpus;
     CHECK(busy > 0.1);
-    CHECK(set.affinities().size() == 3);
+    const AffinityNews news = set.take_affinity_news();
+    CHECK(news.changes.size() == 3);
+    CHECK(news.looks.at("farm") == 2 * 3);
     set.restart_series();
     const Tick anew = set.tick();
     REQUIRE(anew.new_series.size() == first.new_series.size());

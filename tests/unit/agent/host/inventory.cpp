@@ -101,6 +101,7 @@ TEST_CASE("a hypervisor's flag is a word of its own, and odd bytes don't break t
     write_machine(t);
     t.write("/proc/cmdline", "a=\xff\xfe\n");
     CHECK(read_inventory(t.tree(), "").facts["command_line"] == "a=??");
+    CHECK(read_inventory(t.tree(), "", "taskstats").facts["thread_source"] == "taskstats");
 }
 
 TEST_CASE("this machine's own inventory names its kernel and is stable") {

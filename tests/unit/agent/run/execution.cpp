@@ -375,3 +375,26 @@ TEST_CASE("a secret that is also a word of the protocol makes no event unreadabl
         CHECK(rig.sink.of<protocol::PhaseStarted>().size() >= 2);
     }
 }
+
+TEST_CASE("a process that leaves its grant for a second and comes back voids the run, with both lists named") {
+    RunRig rig(false); // a cpuset cgroup would keep it in
+    const auto cpus = read_topology(FileTree()).value().online.ids();
+    if (cpus.size() < 2) {
+        MESSAGE("skipped: this machine has one CPU");
+        return;
+    }
+    const std::string own = std::to_string(cpus[0]), both = own + "," + std::to_string(cpus[1]);
+    ResolvedRun run = rig.run();
+    run.measure_ms = 1'900;
+    run.tools = {RunRig::tool("sleep 0.4; taskset -cp " + both + " $$; sleep 1.2; taskset -cp " + own +
+                              " $$; sleep 0.2; echo speed: 1")};
+    CHECK(rig.work(run).reason == "");
+    const auto* finding = rig.sink.finding("placement");
+    REQUIRE(finding);
+    CHECK(finding->severity == "void");
+    CHECK(finding->subject == "meter");
+    CHECK(finding->message.find("granted CPUs " + own + " and ran outside them") != std::string::npos);
+    CHECK(finding->evidence.at("observed_cpus").get<std::string>() == CpuList({cpus[0], cpus[1]}).text());
+    CHECK(finding->evidence.at("readings").get<int>() >= 4);
+    CHECK(finding->evidence.at("readings_outside").get<int>() < finding->evidence.at("readings").get<int>());
+}

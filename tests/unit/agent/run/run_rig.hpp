@@ -109,16 +109,17 @@ struct RunRig {
         ::chmod(path.c_str(), 0755);
         return path;
     }
-    static HelperConfig config_in(const std::string& folder) {
+    static HelperConfig config_in(const std::string& folder, bool use_cgroups) {
         HelperConfig config;
         config.state_directory = folder + "/state";
         config.work_base = folder + "/work";
         config.agent_user = "54321:54321";
         config.workload_user = "nobody";
+        config.use_cgroups = use_cgroups;
         return config;
     }
-    RunRig()
-        : folder(make_folder()), helper_config(config_in(folder)), helper(fork_helper(helper_config)),
+    explicit RunRig(bool use_cgroups = true)
+        : folder(make_folder()), helper_config(config_in(folder, use_cgroups)), helper(fork_helper(helper_config)),
           collectors(FileTree(), clock), sampler(collectors, {}), machine{FileTree(),
                                                                           clock,
                                                                           *helper,
