@@ -26,7 +26,7 @@ constexpr const char* help = R"(perfrig-agent: works benchmark runs on this mach
   perfrig-agent --version | --help
 
 Settings, later ones win: the configuration file (--config, PERFRIG_AGENT_CONFIG, /etc/perfrig/agent.yaml),
-the environment, flags.
+the environment, flags. doctor without any looks at what `perfrig up` wrote.
 
   flag                    variable                      file             meaning
   --controller URL        PERFRIG_AGENT_CONTROLLER      controller       http://127.0.0.1:7117; loopback only until TLS
@@ -146,7 +146,9 @@ int run_command_line(std::vector<std::string> arguments) {
     ConfigOverrides overrides = overrides_from_environment();
     for (const auto& [name, value] : line->overrides) overrides[name] = value;
     if (line->command == "join") return run_join(*line, std::move(overrides));
-    const auto config = load_config(line->config_file, overrides);
+    auto config = load_config(line->config_file, overrides);
+    if (config && config->file.empty() && line->command == "doctor") // it only looks, so it may look at what is in use
+        config = load_config(config_of_up(), overrides);
     if (!config) return stop_with(config.error());
     static const std::map<std::string, log::Level> levels = {{"debug", log::Level::debug},
                                                              {"info", log::Level::info},

@@ -12,7 +12,6 @@ namespace perfrig {
 
 namespace {
 
-constexpr const char* default_file = "/etc/perfrig/agent.yaml";
 constexpr std::int64_t default_log_bytes = 16LL << 20;
 
 std::string variable(const std::string& name) {
@@ -37,10 +36,10 @@ std::string host_name() {
     return out.substr(0, 63);
 }
 
-std::string default_state_dir() {
-    if (::geteuid() == 0) return "/var/lib/perfrig-agent";
+std::string state_folder(const std::string& name) {
+    if (::geteuid() == 0) return "/var/lib/" + name;
     const std::string state = variable("XDG_STATE_HOME");
-    return (state.empty() ? variable("HOME") + "/.local/state" : state) + "/perfrig-agent";
+    return (state.empty() ? variable("HOME") + "/.local/state" : state) + "/" + name;
 }
 
 // CPU lists are text whether quoted or not: 0 and "0" mean the same.
@@ -161,7 +160,7 @@ Result<AgentConfig> parse_config(std::string_view text, const std::string& file,
     if (!is_machine_name(config.name))
         return fail(ErrorKind::bad_input, "take the machine's name", config.name,
                     "it may hold a-z, 0-9, '.', '_' and '-'", "set 'name' in the configuration or --name");
-    if (config.state_dir.empty()) config.state_dir = default_state_dir();
+    if (config.state_dir.empty()) config.state_dir = state_folder("perfrig-agent");
     if (config.state_dir.front() != '/')
         return fail(ErrorKind::bad_input, "use the state directory", config.state_dir, "its path isn't absolute");
     while (config.state_dir.size() > 1 && config.state_dir.back() == '/') config.state_dir.pop_back();
@@ -176,10 +175,16 @@ Result<AgentConfig> parse_config(std::string_view text, const std::string& file,
 }
 
 Result<AgentConfig> load_config(std::string file, const ConfigOverrides& overrides) {
-    if (file.empty() && ::access(default_file, R_OK) == 0) file = default_file;
+    if (file.empty() && ::access(default_config_file, R_OK) == 0) file = default_config_file;
     if (file.empty()) return parse_config("", "", overrides);
     PERFRIG_TRY(const std::string text, read_file(file, 1 << 20));
     return parse_config(text, file, overrides);
+}
+
+std::string config_of_up() {
+    const std::string given = variable("PERFRIG_DIR");
+    std::string file = (given.empty() ? state_folder("perfrig") : given) + "/agent.yaml";
+    return ::access(file.c_str(), R_OK) == 0 ? file : "";
 }
 
 Result<std::string> agent_token(const AgentConfig& config) {

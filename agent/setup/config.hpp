@@ -36,6 +36,8 @@ struct AgentConfig {
     Profile profile;
 };
 
+inline constexpr const char* default_config_file = "/etc/perfrig/agent.yaml";
+
 // What flags and environment say: name of the setting ("state_dir") -> text.
 using ConfigOverrides = std::map<std::string, std::string>;
 // The settings that can be overridden so; the variable of "state_dir" is PERFRIG_AGENT_STATE_DIR.
@@ -46,6 +48,9 @@ ConfigOverrides overrides_from_environment();
 Result<AgentConfig> parse_config(std::string_view text, const std::string& file, const ConfigOverrides& overrides);
 // `file` empty: /etc/perfrig/agent.yaml where there is one, else no file.
 Result<AgentConfig> load_config(std::string file, const ConfigOverrides& overrides);
+
+// The configuration that `perfrig up` wrote for this user (PERFRIG_DIR, else its own default); "" where there is none.
+std::string config_of_up();
 
 // The token itself: given, or from its file. Files that others may read are refused.
 Result<std::string> agent_token(const AgentConfig& config);

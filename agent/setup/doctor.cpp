@@ -5,6 +5,7 @@
 #include "common/net/http_client.hpp"
 #include "common/process/run_command.hpp"
 #include "common/process/speculation.hpp"
+#include "common/process/thread_counts.hpp"
 #include "common/process/users.hpp"
 #include "common/topology/topology.hpp"
 
@@ -23,6 +24,9 @@ using Grade = Diagnosis::Grade;
 constexpr Milliseconds tool_time{10'000};
 constexpr Milliseconds controller_time{5'000};
 
+// Without a configuration what it would have to say is missing, not wrong.
+Grade missing_setting(const AgentConfig& config) { return config.file.empty() ? Grade::note : Grade::bad; }
+
 Diagnosis examine_users(const AgentConfig& config, const FileTree& tree) {
     if (::geteuid() != 0)
         return {Grade::note, "privileges",
@@ -31,7 +35,8 @@ Diagnosis examine_users(const AgentConfig& config, const FileTree& tree) {
     for (const auto& [setting, name] :
          {std::pair("user", config.user), std::pair("workload_user", config.workload_user)}) {
         if (name.empty())
-            return {Grade::bad, "privileges", std::string("started by root, but '") + setting + "' is not set",
+            return {missing_setting(config), "privileges",
+                    std::string("started by root, but '") + setting + "' is not set",
                     "name a user that isn't root: workloads never run as root silently"};
         const auto user = find_user(tree, name);
         if (!user) return {Grade::bad, "privileges", user.error().text(), "useradd --system " + name};
@@ -101,6 +106,20 @@ Diagnosis examine_state_dir(const AgentConfig& config) {
     return {Grade::good, "state directory", folder + " is writable", ""};
 }
 
+// One that this machine can hold: the last CPU for load and monitor, the others for app.
+std::string example_profile(const CpuList& online) {
+    const CpuList last{online.ids().back()};
+    const bool one = online.size() == 1;
+    return "profile: {roles: {app: \"" + (one ? last : online.without(last)).text() + "\", load: \"" + last.text() +
+           "\", monitor: \"" + last.text() + "\"}, share: [[" + (one ? "app, " : "") + "load, monitor]]}";
+}
+
+Diagnosis examine_thread_source() {
+    const auto stats = TaskStats::open();
+    if (stats) return {Grade::good, "thread source", "taskstats: the switches of many threads are read at once", ""};
+    return {Grade::note, "thread source", "files of /proc, at twice the cost: " + stats.error().text(), ""};
+}
+
 std::vector<Diagnosis> examine_placement(const AgentConfig& config, const FileTree& tree) {
     const auto topology = read_topology(tree);
     if (!topology) return {{Grade::bad, "topology", topology.error().text(), ""}};
@@ -109,9 +128,8 @@ std::vector<Diagnosis> examine_placement(const AgentConfig& config, const FileTr
                                        ") on " + std::to_string(topology->cores()) + " cores",
                                    ""}};
     if (config.profile.roles.empty()) {
-        out.push_back({Grade::bad, "profile", "it gives no role any CPUs: every run would be refused",
-                       "add to the configuration: profile: {roles: {app: \"0\", load: \"1\", monitor: \"1\"}, share: "
-                       "[[load, monitor]]}"});
+        out.push_back({missing_setting(config), "profile", "no role has any CPUs: every run would be refused",
+                       "add to the configuration: " + example_profile(topology->online)});
         return out;
     }
     std::string roles;
@@ -125,8 +143,19 @@ std::vector<Diagnosis> examine_placement(const AgentConfig& config, const FileTr
 
 } // namespace
 
+Diagnosis examine_configuration(const AgentConfig& config) {
+    if (!config.file.empty())
+        return {Grade::good, "configuration",
+                config.file + (config.file == config_of_up() ? ", as `perfrig up` wrote it" : ""), ""};
+    return {Grade::note, "configuration",
+            std::string("none: there is no ") + default_config_file +
+                ", and `perfrig up` wrote none. Assumed: the name " + config.name + ", the state directory " +
+                config.state_dir + ", no controller, no users, no roles",
+            "--config FILE names one, `perfrig up` makes one"};
+}
+
 std::vector<Diagnosis> examine_machine(const AgentConfig& config, const FileTree& tree) {
-    std::vector<Diagnosis> out = {examine_users(config, tree), examine_state_dir(config),
+    std::vector<Diagnosis> out = {examine_configuration(config), examine_users(config, tree), examine_state_dir(config),
                                   examine_cgroups(config, tree)};
     for (Diagnosis& one : examine_placement(config, tree)) out.push_back(std::move(one));
     out.push_back(examine_speculation(SpeculationKind::indirect_branch));
@@ -136,9 +165,12 @@ std::vector<Diagnosis> examine_machine(const AgentConfig& config, const FileTree
     out.push_back(examine_tool(config, "perf", {"--version"}));
     out.push_back(examine_file(tree, "frequency", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
                                "the kernel tells it, governor", "no cpufreq here: frequencies are not sampled"));
-    out.push_back(examine_file(tree, "schedstat", "/proc/self/schedstat",
-                               "run-queue wait of threads can be sampled; our own",
-                               "the kernel has no schedstat: run-queue wait is not sampled"));
+    const bool waits = tree.exists("/proc/self/schedstat");
+    out.push_back(
+        {waits ? Grade::good : Grade::note, "schedstat",
+         waits ? "run-queue wait of threads can be sampled" : "the kernel has none: run-queue wait is not sampled",
+         ""});
+    out.push_back(examine_thread_source());
     out.push_back(examine_file(tree, "pressure", "/proc/pressure/cpu", "the kernel tells pressure (PSI)",
                                "no PSI in this kernel"));
     out.push_back(examine_file(tree, "clock source", "/sys/devices/system/clocksource/clocksource0/current_clocksource",
@@ -148,7 +180,8 @@ std::vector<Diagnosis> examine_machine(const AgentConfig& config, const FileTree
 
 Diagnosis examine_controller(const AgentConfig& config) {
     if (config.controller.empty())
-        return {Grade::bad, "controller", "none is named", "set 'controller' in the configuration"};
+        return {missing_setting(config), "controller", "none is named, so none was asked",
+                "set 'controller' in the configuration, or --controller URL"};
     const auto url = controller_url(config.controller);
     if (!url) return {Grade::bad, "controller", url.error().why, url.error().remedy};
     const auto healthy = http_request_blocking(url->with_target("/healthz"), HttpCall(), Deadline::in(controller_time));
@@ -173,13 +206,16 @@ int doctor(const AgentConfig& config, std::ostream& out) {
     std::vector<Diagnosis> all = examine_machine(config, FileTree());
     all.push_back(examine_controller(config));
     int exit_code = 0;
+    const bool configured = !config.file.empty();
     for (const Diagnosis& one : all) {
         const char* mark = one.grade == Grade::good ? "ok  " : one.grade == Grade::note ? "note" : "BAD ";
         out << mark << "  " << one.what << ": " << one.text << "\n";
         if (!one.remedy.empty()) out << "        -> " << one.remedy << "\n";
         if (one.grade == Grade::bad) exit_code = 1;
     }
-    out << (exit_code == 0 ? "this machine can work\n" : "this machine can't work yet: see BAD above\n");
+    out << (exit_code != 0 ? "this machine can't work yet: see BAD above\n"
+            : configured   ? "this machine can work\n"
+                           : "nothing of this machine stands in the way; it can work once it has a configuration\n");
     return exit_code;
 }
 

@@ -12,12 +12,13 @@ namespace perfrig {
 
 struct Diagnosis {
     enum class Grade { good, note, bad }; // note: something can't be had here, runs that need it are refused
-    Grade grade = Grade::good;
-    std::string what;   // "cgroups"
-    std::string text;   // what was found
-    std::string remedy; // what to do; may be empty
+    Grade grade = Grade::good; // bad: runs would fail or be refused; without a configuration only what none can mend
+    std::string what;          // "cgroups"
+    std::string text;          // what was found
+    std::string remedy;        // what to do; may be empty
 };
 
+Diagnosis examine_configuration(const AgentConfig& config); // which one, or what was assumed without
 std::vector<Diagnosis> examine_machine(const AgentConfig& config, const FileTree& tree);
 Diagnosis examine_controller(const AgentConfig& config);
 

@@ -2,6 +2,7 @@
 import csv
 import io
 import json
+import os
 import signal
 import subprocess
 import xml.etree.ElementTree as xml
@@ -98,3 +99,7 @@ def test_doctor_says_what_this_machine_can_do(rig):
                           capture_output=True, text=True, timeout=120)
     for word in ("cgroup", "speculation", "wrk", "pgbench", "controller"):
         assert word in done.stdout, done.stdout
+    # Without a word it looks at what `perfrig up` wrote, and not at every folder that happens to be there.
+    alone = subprocess.run([BIN / "perfrig-agent", "doctor"], capture_output=True, text=True, timeout=120,
+                           env={**os.environ, "PERFRIG_DIR": str(rig.agent_folder("local"))})
+    assert f"configuration: {rig.agent_folder('local')}/agent.yaml, as `perfrig up` wrote it" in alone.stdout, alone.stdout
