@@ -51,11 +51,7 @@ class CommandTool final : public Tool {
         const std::string phase_name = phase == ToolPhase::measure ? "measure" : "warm_up";
         const std::string time = fmt::format("{}", std::chrono::duration<double>(duration).count());
         ToolInvocation call;
-        for (auto argument : argv_) {
-            replace_all(argument, "{duration_seconds}", time);
-            replace_all(argument, "{phase}", phase_name);
-            call.argv.push_back(std::move(argument));
-        }
+        call.argv = argv_;
         call.environment = forced_tool_environment();
         call.environment["PERFRIG_PHASE"] = phase_name;
         call.environment["PERFRIG_DURATION_SECONDS"] = time;
@@ -125,11 +121,6 @@ class CommandTool final : public Tool {
         pick.scale = values.number("scale").value_or(1);
         pick.labels = values.text_map("labels");
         return pick;
-    }
-
-    static void replace_all(std::string& s, std::string_view what, std::string_view with) {
-        for (auto at = s.find(what); at != std::string::npos; at = s.find(what, at + with.size()))
-            s.replace(at, what.size(), with);
     }
 
     static Error missing(const Pick& pick, std::string why) {

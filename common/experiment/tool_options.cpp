@@ -9,6 +9,26 @@ namespace {
 using enum OptionType;
 constexpr double day = 86'400;
 
+// What several tables hold.
+constexpr OptionSpec threads(std::string_view help) {
+    return {.name = "threads",
+            .type = integer,
+            .help = help,
+            .unit = "count",
+            .minimum = 1,
+            .maximum = 1024,
+            .fallback = "1"};
+}
+constexpr std::array<std::string_view, 2> streams{"stdout", "stderr"};
+constexpr OptionSpec from_stream{
+    .name = "from", .type = text, .help = "where to look", .fallback = "stdout", .choices = streams};
+constexpr OptionSpec to_the_unit{.name = "scale",
+                                 .type = number,
+                                 .help = "factor that takes the printed number to the unit",
+                                 .minimum = -1e18,
+                                 .maximum = 1e18,
+                                 .fallback = "1"};
+
 constexpr std::array wrk_options{
     OptionSpec{.name = "url", .type = text, .help = "what to ask for: http://HOST:PORT/PATH", .required = true},
     OptionSpec{.name = "connections",
@@ -18,13 +38,7 @@ constexpr std::array wrk_options{
                .unit = "count",
                .minimum = 1,
                .maximum = 1'000'000},
-    OptionSpec{.name = "threads",
-               .type = integer,
-               .help = "threads of wrk",
-               .unit = "count",
-               .minimum = 1,
-               .maximum = 1024,
-               .fallback = "1"},
+    threads("threads of wrk"),
     OptionSpec{.name = "timeout",
                .type = duration,
                .help = "a request without an answer for so long counts as a timeout; whole seconds",
@@ -53,13 +67,7 @@ constexpr std::array pgbench_options{
                .minimum = 1,
                .maximum = 100'000,
                .fallback = "1"},
-    OptionSpec{.name = "threads",
-               .type = integer,
-               .help = "threads of pgbench; at most as many as clients",
-               .unit = "count",
-               .minimum = 1,
-               .maximum = 1024,
-               .fallback = "1"},
+    threads("threads of pgbench; at most as many as clients"),
     OptionSpec{.name = "protocol",
                .type = text,
                .help = "how queries are sent",
@@ -134,7 +142,6 @@ constexpr std::array perf_sched_pipe_options{
                .fallback = "false"},
 };
 
-constexpr std::array<std::string_view, 2> streams{"stdout", "stderr"};
 constexpr std::array<std::string_view, 3> takes{"only", "first", "last"};
 constexpr std::array metric_members{
     OptionSpec{.name = "name", .type = text, .help = "of the metric: lower case, digits and _", .required = true},
@@ -144,18 +151,13 @@ constexpr std::array metric_members{
                .required = true},
     OptionSpec{.name = "pattern", .type = text, .help = "regular expression with one group, searched line by line"},
     OptionSpec{.name = "pointer", .type = text, .help = "JSON pointer into the output, such as /latency/p99"},
-    OptionSpec{.name = "from", .type = text, .help = "where to look", .fallback = "stdout", .choices = streams},
+    from_stream,
     OptionSpec{.name = "take",
                .type = text,
                .help = "which of several matches; only: more than one is an error",
                .fallback = "only",
                .choices = takes},
-    OptionSpec{.name = "scale",
-               .type = number,
-               .help = "factor that takes the printed number to the unit",
-               .minimum = -1e18,
-               .maximum = 1e18,
-               .fallback = "1"},
+    to_the_unit,
     OptionSpec{.name = "labels", .type = text_map, .help = "labels of the metric"},
 };
 constexpr std::array series_members{
@@ -165,20 +167,15 @@ constexpr std::array series_members{
                .type = text,
                .help = "regular expression with one group, held against each line as it comes",
                .required = true},
-    OptionSpec{.name = "from", .type = text, .help = "where to look", .fallback = "stdout", .choices = streams},
-    OptionSpec{.name = "scale",
-               .type = number,
-               .help = "factor that takes the printed number to the unit",
-               .minimum = -1e18,
-               .maximum = 1e18,
-               .fallback = "1"},
+    from_stream,
+    to_the_unit,
     OptionSpec{.name = "labels", .type = text_map, .help = "labels of the series"},
 };
 constexpr std::array command_options{
     OptionSpec{.name = "command",
                .type = command,
-               .help = "the program: a list of arguments, or a string for /bin/sh -c; {duration_seconds} and {phase} "
-                       "are filled in",
+               .help = "the program: a list of arguments, or a string for /bin/sh -c; its environment holds "
+                       "PERFRIG_PHASE and PERFRIG_DURATION_SECONDS",
                .required = true},
     OptionSpec{.name = "metrics",
                .type = objects,
