@@ -60,10 +60,14 @@ Diagnosis examine_cgroups(const AgentConfig& config, const FileTree& tree) {
 
 Diagnosis examine_speculation(SpeculationKind kind) {
     const std::string what = "speculation " + std::string(to_string(kind));
-    const auto verdict = probe_speculation(kind, SpeculationWish::force_disable);
+    constexpr SpeculationWish wish = SpeculationWish::force_disable;
+    const auto verdict = probe_speculation(kind, wish);
     if (!verdict) return {Grade::note, what, verdict.error().text(), ""};
     if (verdict->granted()) return {Grade::good, what, "a process may force it off", ""};
-    return {Grade::note, what, verdict->words, "runs that ask for it are refused here"};
+    std::string words = verdict->words; // it names the control and the wish first, as `what` does
+    const std::string named = std::string(to_string(kind)) + ": " + std::string(to_string(wish)) + ": ";
+    if (words.starts_with(named)) words.erase(0, named.size());
+    return {Grade::note, what, "a process can't force it off: " + words, "runs that ask for it are refused here"};
 }
 
 Diagnosis examine_tool(const AgentConfig& config, const std::string& program, const std::vector<std::string>& ask) {

@@ -43,6 +43,8 @@ std::vector<std::string> rubbish() {
         R"({"verb":"end_run","id":1,"run_id":1,"remove_directory":"yes"})",
         R"({"verb":"open_file","id":1,"run_id":1,"attempt":1,"path":"../../etc/shadow"})",
         R"({"verb":"write_file","id":1,"run_id":1,"attempt":1,"path":"a","mode":420})", // without its content
+        R"({"verb":"open_counts","id":1,"cpus":"3-1"})",
+        R"({"verb":"open_counts","id":1,"cpus":"0","tids":[1]})",
         R"({"verb":"spawn","id":1,"name":"a","role":"b","argv":["touch","/tmp/x"],"environment":[],"uid":0})",
         R"({"verb":"spawn","id":1,"name":"../a","role":"b","argv":["true"],"environment":[]})",
         R"({"verb":"spawn","id":1,"name":"a","role":"b","argv":[],"environment":[]})",
