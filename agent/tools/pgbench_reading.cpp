@@ -140,6 +140,8 @@ Result<Reading> read_pgbench(const ToolOutput& output, std::optional<double> rat
     if (r.connection_seconds) add(reading, "connection_time_seconds", "s", r.connection_seconds, {{"stat", "mean"}});
     if (r.lag_mean_seconds) add(reading, "schedule_lag_seconds", "s", r.lag_mean_seconds, {{"stat", "mean"}});
     if (r.lag_max_seconds) add(reading, "schedule_lag_seconds", "s", r.lag_max_seconds, {{"stat", "max"}});
+    // A closed loop, whose rate and latencies can be held against each other; reconnecting is in no latency.
+    if (r.clients && !rate_asked && !r.reconnects) add(reading, "concurrency", "count", count(*r.clients));
     for (std::size_t i = 0; i < r.scripts.size(); ++i) {
         const Labels labels{{"script", std::to_string(i + 1)}};
         add_totals(reading, r.scripts[i].totals, labels);

@@ -109,7 +109,7 @@ bool refused(const ToolOutput& output) {
     return false;
 }
 
-Reading read_report(const WrkReport& r, const ToolOutput& output) {
+Reading read_report(const WrkReport& r, const ToolOutput& output, const WrkExpectation& expected) {
     Reading reading;
     add(reading, "requests_per_second", "1/s", r.requests_per_second);
     add(reading, "requests", "count", count(r.requests));
@@ -133,8 +133,12 @@ Reading read_report(const WrkReport& r, const ToolOutput& output) {
                      {"connections", std::to_string(r.connections)},
                      {"asked", r.asked},
                      {"asked_seconds", fmt::format("{}", r.asked_seconds)}};
-    if (r.threads > 0) // each thread opens connections / threads, whatever the report says
-        reading.facts["connections_opened"] = std::to_string(r.connections / r.threads * r.threads);
+    if (r.threads > 0) { // each thread opens connections / threads, whatever the report says
+        const std::uint64_t opened = r.connections / r.threads * r.threads;
+        reading.facts["connections_opened"] = std::to_string(opened);
+        // A script may delay or pipeline requests.
+        if (!expected.script_may_print) add(reading, "concurrency", "count", count(opened));
+    }
     judge_answers(reading, r);
     judge_time(reading, r, output);
     if (const auto end = how_it_ended(output); !end.empty())
@@ -161,7 +165,7 @@ Result<Reading> read_wrk(const ToolOutput& output, const WrkExpectation& expecte
     if (expected.distribution_required && report->quantiles.empty())
         return fail(ErrorKind::bad_input, "read the report of", "wrk", "the latency distribution is missing",
                     "is this the wrk that takes --latency?");
-    return read_report(*report, output);
+    return read_report(*report, output, expected);
 }
 
 } // namespace perfrig

@@ -33,6 +33,10 @@ const std::vector<const model::Series*>& SeriesIndex::named(std::string_view nam
     return found == by_name_.end() ? none : found->second;
 }
 
+bool is_rate(std::string_view metric) {
+    return metric == "requests_per_second" || metric == "transactions_per_second" || metric == "operations_per_second";
+}
+
 std::string label(const model::Series& series, const char* key) {
     const auto found = series.info.labels.find(key);
     return found == series.info.labels.end() ? std::string() : found->second;

@@ -41,6 +41,9 @@ class SeriesIndex {
     std::map<std::string, std::vector<const model::Series*>, std::less<>> by_name_;
 };
 
+// A tool's metric that says how much it got done: requests_per_second, transactions_per_second, operations_per_second.
+bool is_rate(std::string_view metric);
+
 std::string label(const model::Series& series, const char* key); // "" where it has none
 
 // The total of all threads' counters of this name that `of` takes, by the group it names ("" leaves one out). Births

@@ -10,6 +10,10 @@
 namespace perfrig::analysis {
 
 constexpr double coverage_resolution_seconds = 0.1;
+constexpr double coverage_least = 0.9, coverage_most = 1.1; // outside: a finding
+constexpr double other_capacity_limit = 0.05;               // above: a finding
+constexpr double other_busy_limit = 0.1;                    // above: a finding too, where it is more than
+constexpr double other_resolution = 0.02;                   // what sampling by ticks can be wrong by
 
 struct Throughput {
     double per_second = 0;
@@ -28,6 +32,7 @@ struct Derivation {
     std::set<std::string> said;
 
     void metric(std::string name, model::Labels labels, std::string unit, double value, const Window& used);
+    void find(std::string check, model::Severity severity, std::string subject, std::string message, Json evidence);
     // The finding that takes the place of a metric; `warn` false where nothing is wrong.
     void missing(const std::string& name, const std::string& subject, const std::string& why, bool warn = true);
     // The throughput, where the tool's window covers at least four fifths of `used`; else a finding, once.
@@ -35,5 +40,6 @@ struct Derivation {
 };
 
 void derive_threads(Derivation& d);
+void derive_other(Derivation& d);
 
 } // namespace perfrig::analysis

@@ -2,6 +2,7 @@
 #include "controller/analysis/derive.hpp"
 
 #include <cctype>
+#include <cmath>
 #include <set>
 
 namespace perfrig::analysis {
@@ -120,8 +121,14 @@ void derive_coverage(Derivation& d, const std::set<std::string>& processes, cons
             d.missing("thread_coverage_ratio", process,
                       "it used less than 0.1 CPU seconds in the window, too little against ticks of 10 ms", false);
         } else {
-            d.metric("thread_coverage_ratio", {{"process", process}}, "ratio", sampled->second.sum / all->second.sum,
-                     *all->second.window);
+            const double ratio = sampled->second.sum / all->second.sum;
+            d.metric("thread_coverage_ratio", {{"process", process}}, "ratio", ratio, *all->second.window);
+            if (ratio < coverage_least || ratio > coverage_most)
+                d.find("thread_coverage", model::Severity::warning, process,
+                       "the threads of " + process + " that were sampled used " +
+                           std::to_string(std::lround(100 * ratio)) +
+                           " % of its CPU time: its switches, waits and thread groups are that far from complete",
+                       {{"thread_seconds", sampled->second.sum}, {"process_seconds", all->second.sum}});
         }
     }
 }

@@ -2,6 +2,7 @@
 
 #include "common/base/cpu_list.hpp"
 #include "controller/analysis/derive.hpp"
+#include "controller/analysis/little_law.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +12,7 @@ namespace perfrig::analysis {
 
 namespace {
 
-constexpr std::array<std::string_view, 14> wanted{"cpu_user_seconds",
+constexpr std::array<std::string_view, 15> wanted{"cpu_user_seconds",
                                                   "cpu_nice_seconds",
                                                   "cpu_system_seconds",
                                                   "cpu_irq_seconds",
@@ -23,20 +24,9 @@ constexpr std::array<std::string_view, 14> wanted{"cpu_user_seconds",
                                                   "thread_voluntary_switches",
                                                   "thread_involuntary_switches",
                                                   "process_cpu_seconds",
+                                                  "process_waited_children_cpu_seconds",
                                                   "process_rss_bytes",
                                                   "agent_cpu_seconds"};
-
-model::Finding finding(const RunData& data, std::string check, model::Severity severity, std::string subject,
-                       std::string message) {
-    model::Finding out;
-    out.run_id = data.run;
-    out.check_name = std::move(check);
-    out.severity = severity;
-    out.subject = std::move(subject);
-    out.message = std::move(message);
-    out.source = "analysis";
-    return out;
-}
 
 // The rate that the run's tools reported, where exactly one did.
 void find_throughput(Derivation& d) {
@@ -44,10 +34,8 @@ void find_throughput(Derivation& d) {
     std::string bad;
     for (const model::Metric& metric : d.data.metrics) {
         if (metric.source == "derived") continue;
-        const bool rate = metric.name == "requests_per_second" || metric.name == "transactions_per_second" ||
-                          metric.name == "operations_per_second";
         const bool whole = std::ranges::all_of(metric.labels, [](const auto& label) { return label.first == "tool"; });
-        if (!rate || !whole) continue;
+        if (!is_rate(metric.name) || !whole) continue;
         if (!metric.value || *metric.value <= 0 || (metric.status != "ok" && metric.status != "suspect"))
             bad = metric.name + " is worth nothing (" + metric.status + ")";
         else
@@ -122,6 +110,21 @@ void derive_roles(Derivation& d) {
     }
 }
 
+void check_closed_loops(Derivation& d) {
+    for (const auto& [tool, loop] : closed_loops(d.data.metrics)) {
+        const std::string subject = tool.empty() ? "the tool" : tool;
+        const double ratio = in_flight_ratio(loop).value();
+        d.metric("in_flight_ratio", tool.empty() ? model::Labels{} : model::Labels{{"tool", tool}}, "ratio", ratio,
+                 d.throughput ? d.throughput->window : d.window);
+        if (std::string doubt = doubt_of(loop); !doubt.empty())
+            d.find("little_law", model::Severity::warning, subject, std::move(doubt),
+                   {{"clients", loop.clients},
+                    {"per_second", loop.per_second},
+                    {"latency_mean_seconds", loop.latency_mean_seconds},
+                    {"in_flight_ratio", ratio}});
+    }
+}
+
 void derive_agent(Derivation& d) {
     Total own;
     for (const model::Series* series : d.index.named("agent_cpu_seconds"))
@@ -156,11 +159,24 @@ void Derivation::metric(std::string name, model::Labels labels, std::string unit
     out.metrics.push_back(std::move(one));
 }
 
+void Derivation::find(std::string check, model::Severity severity, std::string subject, std::string message,
+                      Json evidence) {
+    model::Finding one;
+    one.run_id = data.run;
+    one.check_name = std::move(check);
+    one.severity = severity;
+    one.subject = std::move(subject);
+    one.message = std::move(message);
+    one.evidence = std::move(evidence);
+    one.source = "analysis";
+    out.findings.push_back(std::move(one));
+}
+
 void Derivation::missing(const std::string& name, const std::string& subject, const std::string& why, bool warn) {
     const std::string text = "no " + name + " of " + subject + ": " + why;
-    if (!said.insert(text).second) return;
-    out.findings.push_back(finding(data, "derived_metric_missing",
-                                   warn ? model::Severity::warning : model::Severity::info, subject, text));
+    if (said.insert(text).second)
+        find("derived_metric_missing", warn ? model::Severity::warning : model::Severity::info, subject, text,
+             Json::object());
 }
 
 std::optional<double> Derivation::throughput_over(const Window& used) {
@@ -175,16 +191,17 @@ std::optional<double> Derivation::throughput_over(const Window& used) {
 
 Evaluation derive(const RunData& data) {
     const auto window = measure_window(data.phases);
+    Derivation d(data, window.value_or(Window{}));
     if (!window) {
-        Evaluation out;
-        out.findings.push_back(finding(data, "derived_metric_missing", model::Severity::warning, "measure",
-                                       "no derived metrics: the run has no measure phase that began and ended"));
-        return out;
+        d.find("derived_metric_missing", model::Severity::warning, "measure",
+               "no derived metrics: the run has no measure phase that began and ended", Json::object());
+        return std::move(d.out);
     }
-    Derivation d(data, *window);
     find_throughput(d);
     derive_roles(d);
+    derive_other(d);
     derive_threads(d);
+    check_closed_loops(d);
     derive_agent(d);
     return std::move(d.out);
 }

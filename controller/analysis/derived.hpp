@@ -7,6 +7,8 @@
 //   cpu_busy_ratio{role, mode}          mode user (user + nice), system (system + irq + softirq), total (both): seconds
 //   of
 //                                       the role's granted CPUs / sum over them of the time. Steal is not busy.
+//   cpu_other_ratio{role, of}           the part of it that no process of the run used: see below
+//   in_flight_ratio                     requests under way by Little's law, of each client (little_law.hpp)
 //   context_switches_per_second{process, kind}    kind voluntary or involuntary, summed over the process's threads
 //   context_switches_per_request{process, kind}   that rate / throughput
 //   run_queue_wait_ratio{process, of}   of=thread: seconds waited / sum over threads of the time each was seen (the
@@ -21,9 +23,24 @@
 //   service_demand_seconds{role}        CPUs x busy (total) / throughput: the utilisation law S = m U / X (Denning and
 //                                       Buzen, 1978), CPU seconds of the role that one request cost
 //   thread_coverage_ratio{process}      CPU seconds of the threads / of the process (process_cpu_seconds): what
-//   sampling
-//                                       missed because threads exited between two samples
+//                                       sampling missed because threads exited between two samples; a finding where it
+//                                       is outside 0.9 .. 1.1
 //   agent_cpu_seconds, agent_cpu_ratio  the observer's own cost in the window; ratio: CPU seconds per second
+//
+// cpu_other_ratio: from the CPU seconds that the kernel booked to processes on the role's CPUs (user + nice + system)
+// those of the processes of the role's services and tools are taken away, and on the monitor's CPUs the agent's; not
+// below 0. What is left went to other programs and to kernel threads. Over: of=capacity the role's CPUs x the time (so
+// it can be taken from cpu_busy_ratio), of=busy those user + nice + system seconds (so much of busy and of service
+// demand is not the run's). Roles that share CPUs are counted together and have the same value. A finding (cpu_other)
+// where it is above 5 % of capacity, or above 10 % of busy and 2 % of capacity. Its window ends with the last reading
+// of the tool that ended first, since what that used afterwards nobody saw. A process that ended between two readings
+// is covered by what its parent waited for (cutime and cstime of proc(5)), unless the parent ended too.
+//   Interrupts stay out of it: /proc/stat books them apart (irq, softirq: Documentation/filesystems/proc.rst, 1.7), to
+// no process. But unless the kernel has CONFIG_IRQ_TIME_ACCOUNTING, a process's own utime + stime, which are scaled to
+// the scheduler's run time (cputime_adjust() in kernel/sched/cputime.c), contain the interrupts that it was hit by: so
+// the value is a lower bound, short by at most the irq + softirq time. /proc/stat itself is counted by ticks where the
+// kernel has CONFIG_TICK_CPU_ACCOUNTING: whoever runs when the tick comes gets the whole of it. In a window of 4 s of
+// one CPU at 250 Hz that is a standard error of up to 1.6 % of capacity.
 //
 // Throughput is what the one tool of the run that has any says of itself: requests_per_second, transactions_per_second
 // or operations_per_second, over a window of its own that must cover at least four fifths of the readings'. A thread

@@ -32,18 +32,23 @@ Main main_of(const std::string& name, const model::Labels& labels) {
     if (name == "transactions_per_second" && bare.empty()) return {1, "transactions/s" + tool};
     if (name == "operation_seconds" && bare.empty()) return {2, "time/operation" + tool};
     if (name == "latency_seconds" && bare == model::Labels{{"stat", "mean"}}) return {3, "latency mean" + tool};
-    if (name == "latency_seconds" && bare == model::Labels{{"quantile", "0.99"}}) return {4, "latency p99" + tool};
+    if (name == "latency_seconds" && bare == model::Labels{{"quantile", "0.5"}}) return {4, "latency p50" + tool};
+    if (name == "latency_seconds" && bare == model::Labels{{"quantile", "0.99"}}) return {5, "latency p99" + tool};
+    const std::string role = get(labels, "role"), process = get(labels, "process");
     // The monitor's CPUs carry the observer and, on small machines, others' work: its share is in the full table.
-    if (get(labels, "role") == "monitor") return {};
-    if (name == "cpu_busy_ratio" && get(labels, "mode") == "user") return {5, get(labels, "role") + " busy user"};
-    if (name == "cpu_busy_ratio" && get(labels, "mode") == "system") return {6, get(labels, "role") + " busy system"};
+    if (role == "monitor") return {};
+    if (name == "cpu_busy_ratio") { // of the load only whether it was at its limit
+        const std::string mode = get(labels, "mode");
+        if (role == "load" && mode == "total") return {8, "load busy"};
+        if (role != "load" && mode == "user") return {6, role + " busy user"};
+        if (role != "load" && mode == "system") return {7, role + " busy system"};
+    }
     if (name == "context_switches_per_request") {
         const bool voluntary = get(labels, "kind") == "voluntary";
-        return {voluntary ? 7 : 8,
-                get(labels, "process") + (voluntary ? " vol. switches/req" : " invol. switches/req")};
+        return {voluntary ? 9 : 10, process + (voluntary ? " vol. switches/req" : " invol. switches/req")};
     }
-    if (name == "service_demand_seconds" && get(labels, "role") == "app")
-        return {9, get(labels, "role") + " demand/req"};
+    if (name == "run_queue_wait_ratio" && get(labels, "of") == "demand") return {11, process + " run-queue wait"};
+    if (name == "service_demand_seconds" && role == "app") return {12, role + " demand/req"};
     return {};
 }
 
@@ -100,6 +105,56 @@ Row row_of(const model::Cell& cell, const std::map<int, const RunResult*>& repli
     return row;
 }
 
+// Mean latencies stand in for quantiles; and of processes services are looked at, not the tools that load them, where
+// there are services.
+void hide_second_best(std::map<std::string, Column>& columns, const std::set<std::string>& tools) {
+    bool services = false;
+    for (const auto& [key, column] : columns)
+        services |= column.main && column.labels.contains("process") && !tools.contains(get(column.labels, "process"));
+    for (auto& [key, column] : columns) {
+        if (services && tools.contains(get(column.labels, "process"))) column.main = false;
+        if (column.metric != "latency_seconds" || get(column.labels, "stat") != "mean") continue;
+        model::Labels median = column.labels;
+        median.erase("stat");
+        median["quantile"] = "0.5";
+        if (columns.contains(column_key(column.metric, median))) column.main = false;
+    }
+    for (auto& [key, column] : columns)
+        if (!column.main) column.title = key;
+}
+
+// A message without its numbers.
+std::string shape_of(const std::string& message) {
+    const auto digit = [&](std::size_t i) { return i < message.size() && message[i] >= '0' && message[i] <= '9'; };
+    std::string out;
+    for (std::size_t i = 0; i < message.size(); ++i) {
+        if (!digit(i) && !(message[i] == '.' && out.ends_with('#') && digit(i + 1)))
+            out += message[i];
+        else if (!out.ends_with('#'))
+            out += '#';
+    }
+    return out;
+}
+
+void group_findings(ResultsTable& table, const std::map<model::Id, const RunResult*>& runs) {
+    using Kind = std::tuple<int, std::string, std::string, std::string>; // gravest first
+    std::map<Kind, FindingGroup> groups;
+    for (const Row& row : table.rows)
+        for (const Replicate& replicate : row.replicates)
+            for (const model::Finding& one : runs.at(replicate.run)->findings) {
+                FindingGroup& group =
+                    groups[{-static_cast<int>(one.severity), one.check_name, one.subject, shape_of(one.message)}];
+                if (group.in.empty()) group = {one.check_name, one.subject, one.severity, {}};
+                if (group.in.empty() || group.in.back().run != replicate.run || group.in.back().message != one.message)
+                    group.in.push_back({replicate.run, one.message});
+            }
+    for (auto& [kind, group] : groups)
+        if (table.findings.size() < most_finding_groups)
+            table.findings.push_back(std::move(group));
+        else
+            ++table.groups_left_out;
+}
+
 // A tool that reports nothing of what main_of knows was told what to report by its experiment: that is what its user
 // wants to see. Where several tools ran, their label tells them apart.
 void show_other_tools(std::map<std::string, Column>& columns) {
@@ -131,9 +186,18 @@ ResultsTable summarise(const std::vector<model::Cell>& cells, const std::vector<
     }
     ResultsTable out;
     std::map<std::string, Column> columns;
+    std::map<model::Id, const RunResult*> by_run;
+    std::set<std::string> tools; // by the finding in which each says what it did
+    for (const RunResult& one : runs) {
+        by_run[one.run.id] = &one;
+        for (const model::Finding& finding : one.findings)
+            if (finding.check_name == "tool_facts") tools.insert(finding.subject);
+    }
     for (const model::Cell& cell : cells) out.rows.push_back(row_of(cell, by_cell[cell.id], columns));
     std::ranges::stable_sort(out.rows, {}, [](const Row& row) { return row.cell.ordinal; });
+    hide_second_best(columns, tools);
     show_other_tools(columns);
+    group_findings(out, by_run);
     for (auto& [key, column] : columns) out.columns.push_back(std::move(column));
     std::ranges::stable_sort(out.columns, {}, [](const Column& column) {
         const int place = main_of(column.metric, column.labels).place;

@@ -51,10 +51,25 @@ struct Row {
     std::map<std::string, Summary> values; // by the column's key
 };
 
+// What a check found in several runs, once. Alike are findings of one check, severity and subject whose messages differ
+// in nothing but numbers.
+struct FindingGroup {
+    std::string check, subject;
+    model::Severity severity = model::Severity::info;
+    struct In {
+        model::Id run = 0;
+        std::string message;
+    };
+    std::vector<In> in; // not empty; by cell and replicate, of each replicate's last attempt
+};
+
 struct ResultsTable {
     std::vector<Column> columns;
-    std::vector<Row> rows; // by the cell's ordinal
+    std::vector<Row> rows;              // by the cell's ordinal
+    std::vector<FindingGroup> findings; // gravest first
+    int groups_left_out = 0;            // beyond most_finding_groups
 };
+constexpr std::size_t most_finding_groups = 100;
 
 struct RunResult {
     model::Run run;
@@ -62,9 +77,10 @@ struct RunResult {
     std::vector<model::Finding> findings;
 };
 
-// Units are SI. Main columns: requests or transactions per second, latency mean and p99, operation time, busy per role,
-// switches per request, service demand; and of a tool that reports none of these (any program may be one), all that it
-// reports without labels.
+// Units are SI. Main columns: requests or transactions per second, latency p50 and p99 (the mean of tools that have no
+// quantiles), operation time, busy per role (the load's as one figure), switches per request and run-queue wait of
+// services, service demand; and of a tool that reports none of these (any program may be one), all that it reports
+// without labels.
 ResultsTable summarise(const std::vector<model::Cell>& cells, const std::vector<RunResult>& runs);
 
 std::string column_key(std::string_view metric, const model::Labels& labels);

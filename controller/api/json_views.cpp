@@ -170,7 +170,19 @@ Json to_json(const analysis::ResultsTable& table) {
                         {"replicates", replicates},
                         {"values", values}});
     }
-    return {{"columns", columns}, {"rows", rows}};
+    Json findings = Json::array();
+    for (const auto& group : table.findings) {
+        Json in = Json::array();
+        for (const auto& one : group.in) in.push_back({{"run", one.run}, {"message", one.message}});
+        findings.push_back({{"check", group.check},
+                            {"severity", model::to_string(group.severity)},
+                            {"subject", group.subject},
+                            {"in", in}});
+    }
+    return {{"columns", columns},
+            {"rows", rows},
+            {"findings", findings},
+            {"finding_groups_left_out", table.groups_left_out}};
 }
 
 Json to_json(const model::Submission& submission) {

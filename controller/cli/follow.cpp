@@ -135,7 +135,7 @@ std::string Follower::live_rate(const Json& live) const {
         const std::string name = sample.value("name", "");
         if (sample.value("kind", "") == "gauge" && name.ends_with("_per_second") &&
             sample.value("value", Json()).is_number())
-            return "  " + report::readable_number(sample["value"].get<double>(), "") + "/s";
+            return "  " + report::readable_number(sample["value"].get<double>()) + "/s";
     }
     return "";
 }

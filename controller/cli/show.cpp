@@ -124,6 +124,7 @@ Result<std::string> results_text(const Client& client, std::int64_t submission, 
     switch (format) {
     case Format::json: return results.dump(2) + "\n";
     case Format::csv: return report::results_as_csv(results);
+    case Format::csv_runs: return report::results_as_csv_of_runs(results);
     case Format::markdown: return report::results_as_markdown(results);
     case Format::table: break;
     }

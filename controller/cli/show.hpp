@@ -8,7 +8,7 @@
 
 namespace perfrig::cli {
 
-enum class Format { table, json, csv, markdown };
+enum class Format { table, json, csv, csv_runs, markdown };
 
 Result<std::string> status_text(const Client& client, std::int64_t submission); // 0: the latest of all
 Result<std::string> results_text(const Client& client, std::int64_t submission, Format format, bool colours);

@@ -17,10 +17,14 @@ struct Apply {
     const protocol::RunEvent& event;
     const std::string& actor;
 
-    Result<Applied> evidence(Result<void> stored) const {
-        if (!stored) return std::move(stored).error();
-        return Applied{false, true};
+    template <class T> static Result<Applied> stored(Result<T> done, bool evidence) {
+        if (!done) return std::move(done).error();
+        return Applied{false, evidence};
     }
+    static Result<Applied> evidence(Result<void> done) { return stored(std::move(done), true); }
+    template <class T> static Result<Applied> aside(Result<T> done) {
+        return stored(std::move(done), false);
+    } // nothing is judged by it
 
     Result<Applied> operator()(const protocol::StateChanged& body) const {
         PERFRIG_TRY(const model::RunState state, model::parse_run_state(body.state));
@@ -81,12 +85,10 @@ struct Apply {
         return evidence(db::facts::add_findings(c, {&finding, 1}));
     }
     Result<Applied> operator()(const protocol::ArtifactOffered& body) const {
-        PERFRIG_CHECK(db::artifacts::offer(c, event.run, machine, body.name, body.sha256, body.size));
-        return Applied{};
+        return aside(db::artifacts::offer(c, event.run, machine, body.name, body.sha256, body.size));
     }
     Result<Applied> operator()(const protocol::EnvironmentTaken& body) const {
-        PERFRIG_CHECK(db::facts::put_environment(c, event.run, machine, body));
-        return Applied{};
+        return aside(db::facts::put_environment(c, event.run, machine, body));
     }
     Result<Applied> operator()(const protocol::RolesGranted& body) const {
         return evidence(db::facts::put_roles(c, event.run, machine, body.roles));

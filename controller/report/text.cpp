@@ -15,7 +15,7 @@ std::size_t width_of(std::string_view text) {
 }
 
 bool is_number(std::string_view text) {
-    return !text.empty() && text.find_first_not_of("0123456789.,-+e") == std::string_view::npos;
+    return !text.empty() && text.find_first_not_of("0123456789.,-+e \xc2\xb1") == std::string_view::npos; // and "±"
 }
 
 std::string with_thousands(std::string digits) {
@@ -93,33 +93,45 @@ std::string aligned(const std::vector<std::string>& header, const std::vector<st
     return out;
 }
 
-std::string readable_number(double value, std::string_view unit) {
-    if (unit == "s") value *= 1e3;
-    if (unit == "ratio") value *= 100;
-    if (!std::isfinite(value)) return "-";
+int decimals_of(double value) {
     const double size = std::fabs(value);
-    char text[64];
-    if (size >= 1000 && size < 1e15) {
-        std::snprintf(text, sizeof text, "%.0f", value);
-        return with_thousands(text);
-    }
-    const int decimals = size >= 100                ? 1
-                         : size >= 10               ? 2
-                         : size >= 1                ? 3
-                         : size >= 0.1 || size == 0 ? 4
-                         : size >= 0.01             ? 5
-                                                    : 6;
-    if (size != 0 && (size < 0.001 || size >= 1e15))
-        std::snprintf(text, sizeof text, "%.3e", value);
-    else
-        std::snprintf(text, sizeof text, "%.*f", decimals, value);
-    return text;
+    if (size == 0 || !std::isfinite(size)) return 0;
+    // 9.996 reads "10.0" and not "10.00": the digits are counted after rounding.
+    const int before = static_cast<int>(std::floor(std::log10(size * (1 + 0.5e-3)))) + 1;
+    return std::max(0, 3 - before);
 }
 
-std::string readable_unit(std::string_view unit) {
-    if (unit == "s") return "ms";
-    if (unit == "ratio") return "%";
-    return std::string(unit);
+std::string readable_number(double value, int decimals) {
+    if (!std::isfinite(value)) return "-";
+    const double size = std::fabs(value);
+    char text[400];
+    if (size >= 1e15 || (size != 0 && decimals > 6)) {
+        std::snprintf(text, sizeof text, "%.2e", value);
+        return text;
+    }
+    std::snprintf(text, sizeof text, "%.*f", decimals, value);
+    const std::string_view all(text);
+    const std::size_t point = std::min(all.find('.'), all.size());
+    return with_thousands(std::string(all.substr(0, point))) + std::string(all.substr(point));
+}
+
+std::string readable_number(double value) { return readable_number(value, decimals_of(value)); }
+
+Scale scale_of(std::span<const double> values, std::string_view unit) {
+    if (unit == "ratio") return {100, "%"};
+    if (unit != "s") return {1, std::string(unit)};
+    static const Scale steps[] = {{1, "s"}, {1e3, "ms"}, {1e6, "us"}, {1e9, "ns"}};
+    double least = 0, most = 0; // but zeros
+    for (const double value : values) {
+        const double size = std::fabs(value);
+        if (size == 0 || !std::isfinite(size)) continue;
+        least = least == 0 ? size : std::min(least, size);
+        most = std::max(most, size);
+    }
+    std::size_t step = 0;
+    while (step + 1 < std::size(steps) && least != 0 && least * steps[step].factor < 0.9995) ++step;
+    while (step > 0 && most * steps[step].factor >= 1e5) --step;
+    return steps[step];
 }
 
 std::string csv_field(std::string_view text) {

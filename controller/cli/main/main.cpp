@@ -182,9 +182,12 @@ void add_submission(CLI::App& command, Options& o) {
 }
 
 void add_format(CLI::App& command, Options& o) {
-    static const std::map<std::string, Format> formats{
-        {"table", Format::table}, {"json", Format::json}, {"csv", Format::csv}, {"markdown", Format::markdown}};
-    command.add_option("--format", o.format, "table, json, csv or markdown")
+    static const std::map<std::string, Format> formats{{"table", Format::table},
+                                                       {"json", Format::json},
+                                                       {"csv", Format::csv},
+                                                       {"csv-runs", Format::csv_runs},
+                                                       {"markdown", Format::markdown}};
+    command.add_option("--format", o.format, "table, json, csv (a row a cell), csv-runs (a row a run) or markdown")
         ->transform(CLI::CheckedTransformer(formats));
 }
 

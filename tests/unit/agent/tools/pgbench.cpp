@@ -126,6 +126,8 @@ TEST_CASE("a rate above capacity is told from one that was kept") {
         with(good, "initial connection", "rate limit schedule lag: avg 0.2 (max 9.0) ms\ninitial connection");
     CHECK(read(kept)->status == ReadingStatus::ok);
     CHECK(read(good, {}, {{"rate", 205}})->status == ReadingStatus::ok);
+    CHECK(!read(good, {}, {{"rate", 205}})->find("concurrency")); // an open loop
+    CHECK(read(good, {})->find("concurrency")->value == 2);
     CHECK(read(good, {}, {{"rate", 400}})->status == ReadingStatus::overload);
     const auto skipped =
         with(good, "latency average", "number of transactions skipped: 300 (13.000%)\nlatency average");

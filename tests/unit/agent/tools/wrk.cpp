@@ -64,6 +64,7 @@ TEST_CASE("every figure of a wrk report comes out in SI, whatever unit it was pr
     for (const char* kind : {"connect", "read", "write", "timeout", "status"})
         CHECK(value(*r, "errors", {{"kind", kind}}) == 0);
     CHECK(r->facts.at("connections_opened") == "64");
+    CHECK(value(*r, "concurrency") == 64);
 }
 
 TEST_CASE("some errors make a wrk reading suspect, as many as requests make it invalid") {
@@ -161,6 +162,7 @@ TEST_CASE("what a script prints is allowed, and its table becomes metrics") {
     REQUIRE(r);
     CHECK(value(*r, "script_value", {{"variable", "p50"}}) == doctest::Approx(0.0015));
     CHECK(!r->find("script_value", {{"variable", "lost"}})->value);
+    CHECK(!r->find("concurrency")); // it may delay requests
 }
 
 TEST_CASE("wrk is started with whole seconds, its script as a file and the locale forced") {

@@ -199,6 +199,147 @@ TEST_CASE("a counter that went backward is no reading") {
     CHECK(says(out, "no agent_cpu_seconds"));
 }
 
+namespace {
+
+model::Series process(const std::string& name, const std::string& role, double rate, int from = 5, int to = 25) {
+    return steady("process_cpu_seconds", {{"process", name}, {"role", role}, {"pid", name}}, rate, from, to);
+}
+
+double other(const Evaluation& e, const char* role, const char* of = "capacity") {
+    const auto found = value(e, "cpu_other_ratio", {{"role", role}, {"of", of}});
+    REQUIRE(found);
+    return *found;
+}
+
+const model::Finding* found(const Evaluation& e, const std::string& check) {
+    const auto at = std::ranges::find(e.findings, check, &model::Finding::check_name);
+    return at == e.findings.end() ? nullptr : &*at;
+}
+
+} // namespace
+
+TEST_CASE("CPU time that no process of the run used is others': measured, and found where it is much") {
+    RunData data = run();
+    data.roles = {{"app", "0-1"}};
+    add_cpu(data, "0", 0.6, 0.2); // with 0.05 of interrupts, which are nobody's
+    add_cpu(data, "1", 0.3, 0.1);
+    data.series.push_back(process("app", "app", 0.9));
+    const auto out = derive(data);
+    CHECK(other(out, "app") == doctest::Approx(0.3 / 2));
+    CHECK(other(out, "app", "busy") == doctest::Approx(0.3 / 1.2));
+    REQUIRE(found(out, "cpu_other"));
+    CHECK(found(out, "cpu_other")->severity == model::Severity::warning);
+    CHECK(found(out, "cpu_other")->message.find("15.0 % of their time and 25.0 %") != std::string::npos);
+
+    data.series.back() = process("app", "app", 1.19);
+    CHECK(other(derive(data), "app") == doctest::Approx(0.005));
+    CHECK(!found(derive(data), "cpu_other"));
+    data.series.back() = process("app", "app", 1.24); // interrupts that hit it are part of its own count
+    CHECK(other(derive(data), "app") == 0);
+}
+
+TEST_CASE("a little CPU time of others is found where the run's own is little too") {
+    RunData data = run();
+    data.roles = {{"app", "0"}};
+    add_cpu(data, "0", 0.1, 0);
+    data.series.push_back(process("app", "app", 0.07)); // 3 % of the CPU, 30 % of what was busy
+    CHECK(found(derive(data), "cpu_other"));
+    data.series.back() = process("app", "app", 0.085); // 1.5 %: ticks may be wrong by that
+    CHECK(!found(derive(data), "cpu_other"));
+}
+
+TEST_CASE("roles that share CPUs are counted together, the agent as one of the monitor's") {
+    RunData data = run();
+    data.roles = {{"app", "0"}, {"load", "1"}, {"monitor", "1"}};
+    add_cpu(data, "0", 0.5, 0);
+    add_cpu(data, "1", 0.9, 0);
+    data.series.push_back(process("app", "app", 0.5));
+    data.series.push_back(process("wrk", "load", 0.6));
+    data.series.push_back(steady("agent_cpu_seconds", {}, 0.1));
+    const auto out = derive(data);
+    CHECK(other(out, "app") == 0);
+    CHECK(other(out, "load") == doctest::Approx(0.2));
+    CHECK(other(out, "monitor") == doctest::Approx(0.2));
+    REQUIRE(found(out, "cpu_other"));
+    CHECK(found(out, "cpu_other")->subject == "load, monitor");
+    CHECK(std::ranges::count(out.findings, "cpu_other", &model::Finding::check_name) == 1);
+}
+
+TEST_CASE("what a tool used after its last reading is not taken for others'") {
+    RunData data = run();
+    data.roles = {{"load", "0"}};
+    add_cpu(data, "0", 0.9, 0);
+    // It began after the first reading of the CPUs and was last read a second before the last.
+    data.series.push_back(counter("process_cpu_seconds", {{"process", "wrk"}, {"role", "load"}, {"pid", "9"}}, {}));
+    for (int tick = 11; tick <= 18; ++tick) data.series.back().points.push_back({tick * s + s / 2, 0.9 * (tick - 10)});
+    const auto out = derive(data);
+    CHECK(other(out, "load") == doctest::Approx(0));
+    const auto metric = std::ranges::find(out.metrics, "cpu_other_ratio", &model::Metric::name);
+    CHECK(metric->window_start_ns == 10 * s + s / 2);
+    CHECK(metric->window_end_ns == 18 * s + s / 2);
+}
+
+TEST_CASE("processes too short to be sampled are covered by what their parent waited for") {
+    RunData data = run();
+    data.roles = {{"app", "0"}};
+    add_cpu(data, "0", 0.8, 0);
+    const model::Labels parent{{"process", "app"}, {"role", "app"}, {"pid", "10"}};
+    data.series.push_back(steady("process_cpu_seconds", parent, 0.1));
+    CHECK(other(derive(data), "app") == doctest::Approx(0.7));
+    data.series.push_back(steady("process_waited_children_cpu_seconds", parent, 0.7));
+    CHECK(other(derive(data), "app") == doctest::Approx(0).epsilon(1e-9));
+    // A child that was sampled is in what was waited for: not counted twice.
+    data.series.push_back(counter("process_cpu_seconds", {{"process", "app"}, {"role", "app"}, {"pid", "11"}},
+                                  {{12 * s + s / 2, 0.2}, {13 * s + s / 2, 0.9}}));
+    data.series[data.series.size() - 2] = steady("process_waited_children_cpu_seconds", parent, 0.3);
+    CHECK(other(derive(data), "app") == doctest::Approx(0.4));
+}
+
+TEST_CASE("a process of the role whose CPU time was not read leaves no ratio of others") {
+    RunData data = run();
+    data.processes[0].role = "app";
+    data.roles = {{"app", "0"}};
+    add_cpu(data, "0", 0.8, 0);
+    const auto out = derive(data);
+    CHECK(!value(out, "cpu_other_ratio", {{"role", "app"}, {"of", "capacity"}}));
+    CHECK(says(out, "no cpu_other_ratio of app: the CPU seconds of app were not read"));
+}
+
+TEST_CASE("threads that sampling missed are a finding") {
+    RunData data = run();
+    data.series = {steady("thread_cpu_seconds", thread("11", "a"), 0.4),
+                   steady("process_cpu_seconds", {{"process", "app"}, {"pid", "10"}}, 0.5)};
+    REQUIRE(found(derive(data), "thread_coverage"));
+    CHECK(found(derive(data), "thread_coverage")->message.find("80 % of its CPU time") != std::string::npos);
+    data.series[0] = steady("thread_cpu_seconds", thread("11", "a"), 0.48);
+    CHECK(!found(derive(data), "thread_coverage"));
+}
+
+TEST_CASE("a mean latency that contradicts the rate is found, and how full the loop was is a metric") {
+    RunData data = run();
+    const auto tool = [](const char* name, double value, model::Labels labels = {}) {
+        model::Metric out = rate_of(value);
+        out.name = name;
+        out.labels = std::move(labels);
+        return out;
+    };
+    data.metrics = {tool("requests_per_second", 20'000), tool("concurrency", 1),
+                    tool("latency_seconds", 200e-6, {{"stat", "mean"}})};
+    auto out = derive(data);
+    CHECK(value(out, "in_flight_ratio", {}).value() == doctest::Approx(4));
+    REQUIRE(found(out, "little_law"));
+    CHECK(found(out, "little_law")->message.find("a mean of 200 us at 20000/s means 4 requests under way, with 1") !=
+          std::string::npos);
+    data.metrics[2].value = 46e-6;
+    CHECK(!found(derive(data), "little_law"));
+    data.metrics[2].value = 25e-6;
+    CHECK(found(derive(data), "little_law")->message.find("without a request for 50 %") != std::string::npos);
+    data.metrics.erase(data.metrics.begin() + 1); // an open loop
+    out = derive(data);
+    CHECK(!value(out, "in_flight_ratio", {}));
+    CHECK(!found(out, "little_law"));
+}
+
 TEST_CASE("thread groups are names without their numbers") {
     CHECK(thread_group("executor-thread-12") == "executor-thread");
     CHECK(thread_group("http#3") == "http");

@@ -123,3 +123,72 @@ TEST_CASE("of a tool that reports nothing well known, all that it reports withou
     CHECK(beside.columns[1].main);
     CHECK(!beside.columns[2].main);
 }
+
+TEST_CASE("findings are grouped by kind, gravest first, each with its runs") {
+    const auto found = [](const char* check, model::Severity severity, const std::string& message) {
+        model::Finding out;
+        out.check_name = check;
+        out.severity = severity;
+        out.subject = "app";
+        out.message = message;
+        return out;
+    };
+    auto first = result(1, 1, 10), second = result(1, 2, 10), old = result(2, 1, 10), last = result(2, 1, 10);
+    last.run.attempt = 2;
+    last.run.id = 999;
+    first.findings = {found("cpu_other", model::Severity::warning, "12.5 % of it"),
+                      found("cpu_other", model::Severity::warning, "12.5 % of it"),
+                      found("cpu_other", model::Severity::warning, "none of it")};
+    second.findings = {found("cpu_other", model::Severity::warning, "9 % of it"),
+                       found("placement", model::Severity::void_, "elsewhere")};
+    old.findings = {found("placement", model::Severity::void_, "elsewhere")}; // tried again: counts no more
+    last.findings = {found("note", model::Severity::info, "by the way")};
+    const auto table = summarise(cells(), {last, second, first, old});
+    REQUIRE(table.findings.size() == 4);
+    CHECK(table.findings[0].check == "placement");
+    REQUIRE(table.findings[0].in.size() == 1);
+    CHECK(table.findings[0].in[0].run == 102);
+    CHECK(table.findings[1].check == "cpu_other");
+    REQUIRE(table.findings[1].in.size() == 2); // figures differ, the kind does not; twice in a run counts once
+    CHECK(table.findings[1].in[0].run == 101);
+    CHECK(table.findings[1].in[1].message == "9 % of it");
+    CHECK(table.findings[2].in[0].message == "none of it");
+    CHECK(table.findings[3].severity == model::Severity::info);
+    CHECK(table.rows[0].replicates[0].findings == 3);
+}
+
+TEST_CASE("groups of findings are bounded, and what is left out is counted") {
+    auto one = result(1, 1, 10);
+    for (int i = 0; i < 130; ++i) {
+        model::Finding finding;
+        finding.check_name = "check";
+        finding.subject = "thing " + std::to_string(i);
+        one.findings.push_back(finding);
+    }
+    const auto table = summarise(cells(), {one});
+    CHECK(table.findings.size() == most_finding_groups);
+    CHECK(table.groups_left_out == 30);
+}
+
+TEST_CASE("a mean latency is shown only of tools without quantiles, a tool's switches only where there is no service") {
+    auto one = result(1, 1, 10);
+    model::Finding facts;
+    facts.check_name = "tool_facts";
+    facts.subject = "wrk";
+    one.findings = {facts};
+    const auto switches = [](const char* process) {
+        return metric("context_switches_per_request", 1, {{"process", process}, {"kind", "voluntary"}});
+    };
+    const auto mean = metric("latency_seconds", 1, {{"stat", "mean"}});
+    const auto titles = [](const ResultsTable& table) {
+        std::string out;
+        for (const auto& column : table.columns)
+            if (column.main) out += column.title + "; ";
+        return out;
+    };
+    one.metrics = {metric("requests_per_second", 1), mean, switches("wrk")};
+    CHECK(titles(summarise(cells(), {one})) == "requests/s; latency mean; wrk vol. switches/req; ");
+    one.metrics.push_back(metric("latency_seconds", 1, {{"quantile", "0.5"}}));
+    one.metrics.push_back(switches("nginx"));
+    CHECK(titles(summarise(cells(), {one})) == "requests/s; latency p50; nginx vol. switches/req; ");
+}
