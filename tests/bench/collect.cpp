@@ -215,7 +215,6 @@ int compare(const std::string& self, int pairs, int seconds) {
     std::printf("# what an agent here uses: %s\n", ways.front().name);
     std::printf("figure collect.cpu_vs_pidstat %.4f ratio\n", ratio(ways.front()));
     std::printf("limit collect.cpu_vs_pidstat at_most 0.2\n");
-    std::printf("limit collect.files_cpu_vs_pidstat at_most 0.2\n");
     return 0;
 }
 
