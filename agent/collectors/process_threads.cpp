@@ -1,5 +1,6 @@
 #include "agent/collectors/process_threads.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -48,13 +49,12 @@ void ProcessThreads::read(ReadContext& context, std::size_t most_threads, Sample
     if (something_to_find()) find_threads(context, most_threads, sink);
 }
 
-// Answers come in the order of asking, which is ours; one that asked may have been dropped since.
-void ProcessThreads::take_counts(std::span<const ThreadCounts>& counts, ReadContext& context, SampleSink& sink) {
+void ProcessThreads::take_counts(std::span<const ThreadCounts> counts, ReadContext& context, SampleSink& sink) {
     const auto take = [&](ThreadFiles& thread) {
         if (!thread.wants_counts()) return true;
-        while (!counts.empty() && counts.front().tid != thread.tid()) counts = counts.subspan(1);
-        return counts.empty() ? thread.read_status(task_folder_.get(), context, sink)
-                              : thread.take_counts(counts.front());
+        const auto found = std::ranges::lower_bound(counts, thread.tid(), {}, &ThreadCounts::tid);
+        if (found == counts.end()) return thread.read_without_counts(task_folder_.get(), context, sink);
+        return thread.take_counts(*found, task_folder_.get(), context, sink);
     };
     keep_threads(take, sink);
 }

@@ -20,8 +20,9 @@ class ProcessThreads {
     // A tick has three steps, so that the counts of all processes are asked for at once in between.
     // 1. Reads all threads, new ones included; at most `most_threads`.
     void read(ReadContext& context, std::size_t most_threads, SampleSink& sink);
-    // 2. Takes as many counts from the front as it asked for; `counts` empty: there are none, status is read instead.
-    void take_counts(std::span<const ThreadCounts>& counts, ReadContext& context, SampleSink& sink);
+    // 2. Takes the counts that it asked for; they are by rising thread id. Empty: there are none, files are read
+    // instead.
+    void take_counts(std::span<const ThreadCounts> counts, ReadContext& context, SampleSink& sink);
     // 3. Hands everything over, and reads the process's totals; false: it ended (its series have been ended).
     bool emit(ReadContext& context, SampleSink& sink);
     void end_series(SampleSink& sink);

@@ -12,24 +12,32 @@ ThreadFiles::ThreadFiles(pid_t tid)
 bool ThreadFiles::read(int task_folder, ReadContext& context, SampleSink& sink) {
     // The order matters: what runs between this and the two reads below changes schedstat again, and is read next time.
     wants_counts_ = false;
-    const Step step = read_schedstat(task_folder, context, sink);
-    if (step == Step::gone) return false;
     const bool moved = affinity_moved(context); // others may change it while the thread sleeps
-    const bool ran = step == Step::changed || !complete_;
-    if (!ran && !moved) return true;
-    if (ran && stat_can_wait(context)) {
-        ++ticks_since_stat_;
-    } else if (ran) {
-        complete_ = false;
-        if (!read_stat(task_folder, context, sink)) return false;
-        stat_read_at_ns_ = sched_ ? sched_->cpu_ns : 0;
-        ticks_since_stat_ = 0;
-        if (sched_ && *sched_ == SchedStat{} && user_ticks_ + system_ticks_ > 0)
-            context.has_schedstat = false; // switched off: all zero
+    const bool counted = context.counts != nullptr && context.ask_affinity;
+    if (!counted || !counts_first_ || !complete_) {
+        const Step step = read_schedstat(task_folder, context, sink);
+        if (step == Step::gone) return false;
+        const bool ran = step == Step::changed || !complete_;
+        if (!ran && !moved) return true;
+        if (ran && !read_stat_where_due(task_folder, context, sink)) return false;
     }
-    wants_counts_ = context.counts != nullptr && context.ask_affinity && status_read_ && !moved;
-    if (!wants_counts_) return read_status(task_folder, context, sink);
-    context.counts_wanted.push_back(tid_);
+    if ((!counted || moved || !status_read_) && !read_status(task_folder, context, sink)) return false;
+    wants_counts_ = counted;
+    if (counted) context.counts_wanted.push_back(tid_);
+    return true;
+}
+
+bool ThreadFiles::read_stat_where_due(int task_folder, ReadContext& context, SampleSink& sink) {
+    if (stat_can_wait(context)) {
+        ++ticks_since_stat_;
+        return true;
+    }
+    complete_ = false;
+    if (!read_stat(task_folder, context, sink)) return false;
+    stat_read_at_ns_ = sched_ ? sched_->cpu_ns : 0;
+    ticks_since_stat_ = 0;
+    if (sched_ && *sched_ == SchedStat{} && user_ticks_ + system_ticks_ > 0)
+        context.has_schedstat = false; // switched off: all zero
     return true;
 }
 
@@ -52,7 +60,12 @@ bool ThreadFiles::affinity_moved(ReadContext& context) {
     return affinity_is_news_ = true;
 }
 
-bool ThreadFiles::take_counts(const ThreadCounts& counts) {
+bool ThreadFiles::read_without_counts(int task_folder, ReadContext& context, SampleSink& sink) {
+    complete_ = false; // everything anew
+    return read(task_folder, context, sink);
+}
+
+bool ThreadFiles::take_counts(const ThreadCounts& counts, int task_folder, ReadContext& context, SampleSink& sink) {
     wants_counts_ = false;
     if (counts.alive == 0 || counts.age_us < age_us_) return false;
     age_us_ = counts.age_us;
@@ -62,7 +75,12 @@ bool ThreadFiles::take_counts(const ThreadCounts& counts) {
         comm_ = counts.name();
         name_text_.clear(); // status may yet say the older name again
     }
-    return true;
+    if (counts.timeslices == 0 || !sched_) return true; // not known: schedstat is read at every tick
+    const SchedStat now{counts.cpu_ns, counts.run_queue_wait_ns, counts.timeslices};
+    if (!std::exchange(counts_first_, true)) return true; // schedstat was read in this tick, and said that it ran
+    counts_first_ = *sched_ != now;
+    sched_ = now;
+    return !counts_first_ || read_stat_where_due(task_folder, context, sink);
 }
 
 // stat counts in clock ticks (10 ms): until one has been used up there is hardly anything new to read in it.

@@ -43,11 +43,12 @@ class ThreadFiles {
     explicit ThreadFiles(pid_t tid);
 
     // Reads what may have changed. False: the thread is gone. `task_folder` is /proc/PID/task. Where counts of it are
-    // wanted it says so in the context, and take_counts() or read_status() must follow before emit().
+    // wanted it says so in the context, and take_counts() or read_without_counts() must follow before emit().
     bool read(int task_folder, ReadContext& context, SampleSink& sink);
     bool wants_counts() const { return wants_counts_; }
-    bool take_counts(const ThreadCounts& counts); // false: the thread is gone
-    bool read_status(int task_folder, ReadContext& context, SampleSink& sink);
+    bool take_counts(const ThreadCounts& counts, int task_folder, ReadContext& context,
+                     SampleSink& sink);                                                // false: gone
+    bool read_without_counts(int task_folder, ReadContext& context, SampleSink& sink); // instead, when they failed
     // Hands the last reading to the sink; registers the series where that hasn't happened yet.
     void emit(const ProcessLabels& labels, ReadContext& context, SampleSink& sink);
     void end_series(SampleSink& sink);
@@ -67,8 +68,10 @@ class ThreadFiles {
 
     enum class Step { unchanged, changed, gone };
     bool stat_can_wait(const ReadContext& context) const;
+    bool read_stat_where_due(int task_folder, ReadContext& context, SampleSink& sink);
     Step read_schedstat(int task_folder, ReadContext& context, SampleSink& sink);
     bool read_stat(int task_folder, ReadContext& context, SampleSink& sink);
+    bool read_status(int task_folder, ReadContext& context, SampleSink& sink);
     bool affinity_moved(ReadContext& context);
     void tell_affinity(const ProcessLabels& labels, AffinityNews& news);
     void take_list(std::string_view text, std::string& last_text, CpuList& list, SampleSink& sink);
@@ -92,6 +95,7 @@ class ThreadFiles {
     bool affinity_is_news_ = false;
     bool status_read_ = false; // and understood, at least once
     bool wants_counts_ = false;
+    bool counts_first_ = false; // it ran when it was last read, so it will have run: schedstat is left out
     std::uint64_t age_us_ = 0;
     std::array<int, series_count> ids_{}; // 0: not registered
 };

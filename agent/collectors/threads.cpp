@@ -3,6 +3,7 @@
 #include "agent/collectors/process_table.hpp"
 #include "agent/collectors/process_threads.hpp"
 
+#include <algorithm>
 #include <map>
 #include <unistd.h>
 
@@ -85,6 +86,7 @@ void ThreadCollector::State::read(Watched& w, SampleSink& sink) {
 void ThreadCollector::State::take_counts(SampleSink& sink) {
     std::span<const ThreadCounts> counts;
     if (context.counts != nullptr && !context.counts_wanted.empty()) {
+        std::ranges::sort(context.counts_wanted);
         const auto read = context.counts->read(context.counts_wanted);
         if (read) {
             counts = *read;

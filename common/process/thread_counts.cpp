@@ -129,6 +129,9 @@ Result<TaskStatsAnswer> parse_taskstats_answer(std::span<const char> datagram) {
     answer.counts.alive = 1;
     answer.counts.voluntary = number_at<std::uint64_t>(*stats, offsetof(taskstats, nvcsw));
     answer.counts.involuntary = number_at<std::uint64_t>(*stats, offsetof(taskstats, nivcsw));
+    answer.counts.cpu_ns = number_at<std::uint64_t>(*stats, offsetof(taskstats, cpu_run_virtual_total));
+    answer.counts.run_queue_wait_ns = number_at<std::uint64_t>(*stats, offsetof(taskstats, cpu_delay_total));
+    answer.counts.timeslices = number_at<std::uint64_t>(*stats, offsetof(taskstats, cpu_count));
     answer.counts.age_us = number_at<std::uint64_t>(*stats, offsetof(taskstats, ac_etime));
     std::memcpy(answer.counts.comm, stats->data() + offsetof(taskstats, ac_comm), sizeof answer.counts.comm - 1);
     return answer;

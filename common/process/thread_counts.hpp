@@ -3,8 +3,7 @@
 // Source: Documentation/accounting/taskstats.rst and fill_stats() in kernel/taskstats.c of Linux.
 //
 // Left to /proc on purpose: user and system time (taskstats counts whole ticks as the timer found the thread;
-// /proc/.../stat corrects them by the precise run time), and the run-queue wait (taskstats has it only with
-// kernel.task_delayacct=1, off by default since 5.14; schedstat always has it).
+// /proc/.../stat corrects them by the precise run time).
 //
 // The kernel asks both who opened the socket and who sends for CAP_NET_ADMIN, so a descriptor passed to an unprivileged
 // process is of no use to it: a small process with this one capability reads, and answers over a socket.
@@ -26,6 +25,8 @@ struct ThreadCounts {
     std::int32_t tid = 0;
     std::uint32_t alive = 0; // 0: there is no such thread, the rest is 0
     std::uint64_t voluntary = 0, involuntary = 0;
+    // As schedstat prints them. All 0 on kernels before 5.14 without delay accounting: not known, then.
+    std::uint64_t cpu_ns = 0, run_queue_wait_ns = 0, timeslices = 0;
     std::uint64_t age_us = 0; // since the thread began: one that got younger is another one with the same number
     char comm[16] = {};       // zero-terminated
     std::string_view name() const { return comm; }

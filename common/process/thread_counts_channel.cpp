@@ -21,7 +21,7 @@ struct AnswerHead {
     std::uint64_t cpu_ns = 0;
     std::int64_t reader = 0; // its pid
 };
-static_assert(std::is_trivially_copyable_v<ThreadCounts> && sizeof(ThreadCounts) == 48);
+static_assert(std::is_trivially_copyable_v<ThreadCounts> && sizeof(ThreadCounts) == 72);
 
 Error gone(const char* why) { return fail(ErrorKind::unavailable, "read thread counts", "their reader", why); }
 

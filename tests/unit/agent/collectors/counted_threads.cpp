@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <optional>
 #include <sys/socket.h>
 #include <thread>
@@ -156,12 +157,21 @@ TEST_CASE("when the reader is lost, files are read from that very tick on, and t
 
 TEST_CASE("counts of a thread that got younger are another thread's, and end the series") {
     ThreadFiles thread(4711);
-    ThreadCounts counts{4711, 1, 5, 6, 1'000'000, "first"};
-    CHECK(thread.take_counts(counts));
+    ReadContext context{.budget = OpenFileBudget(1), .ticks_per_second = 100, .page_bytes = 4096};
+    SampleSink sink;
+    const auto take = [&](ThreadCounts counts) { return thread.take_counts(counts, -1, context, sink); };
+    ThreadCounts counts;
+    counts.tid = 4711;
+    counts.alive = 1;
+    counts.age_us = 1'000'000;
+    std::memcpy(counts.comm, "first", 6);
+    CHECK(take(counts));
     CHECK(thread.comm() == "first");
     counts.age_us = 2'000'000;
-    CHECK(thread.take_counts(counts));
+    CHECK(take(counts));
     counts.age_us = 10;
-    CHECK_FALSE(thread.take_counts(counts));
-    CHECK_FALSE(thread.take_counts(ThreadCounts{4711, 0, 0, 0, 0, ""}));
+    CHECK_FALSE(take(counts));
+    counts.age_us = 3'000'000;
+    counts.alive = 0;
+    CHECK_FALSE(take(counts));
 }
