@@ -26,7 +26,9 @@ HttpResponse refusal(int status, const RouteMatch& match, const HttpRequest& htt
     }
     case 404: return problem(404, "there is nothing at " + http.path);
     case 405: {
-        auto response = problem(405, http.path + " takes " + match.allow);
+        HttpResponse response;
+        response.status = 204;
+        if (http.method != "OPTIONS") response = problem(405, http.path + " takes " + match.allow);
         response.headers.set("Allow", match.allow);
         return response;
     }
@@ -119,10 +121,11 @@ asio::awaitable<HttpResponse> Router::handle(HttpRequest http) {
         route = request->route->path;
         response = co_await run(request);
         response.known_peer = !request->caller.token_hash.empty();
-        if (request->route->single && method == "GET") response = with_etag(std::move(response), request->http.headers);
+        if (request->route->single && (method == "GET" || method == "HEAD"))
+            response = with_etag(std::move(response), request->http.headers);
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
-    static const std::map<std::string, int> known{{"GET", 0}, {"POST", 0}, {"PUT", 0}, {"DELETE", 0}, {"HEAD", 0}};
+    static const std::map<std::string, int> known{{"GET", 0}, {"POST", 0}, {"PUT", 0}, {"DELETE", 0}, {"HEAD", 0}, {"OPTIONS", 0}};
     services_.metrics.count_request(known.contains(method) ? method : "other", route, response.status, took.count());
     co_return response;
 }

@@ -85,13 +85,21 @@ std::span<const Route> routes() { return table; }
 
 RouteMatch match_route(std::string_view method, const std::vector<std::string>& segments) {
     RouteMatch match;
+    std::map<std::string, std::string> parameters_of_get;
+    const Route* get = nullptr;
     for (const auto& route : table) {
         auto parameters = fit_path(route.path, segments);
         if (!parameters) continue;
         if (route.method == method) return {PathFit::fits, &route, std::move(*parameters), {}};
         match.fit = PathFit::wrong_method;
-        match.allow += (match.allow.empty() ? "" : ", ") + std::string(route.method);
+        match.allow += std::string(route.method) + ", ";
+        if (route.method != "GET") continue;
+        match.allow += "HEAD, ";
+        get = &route;
+        parameters_of_get = std::move(*parameters);
     }
+    if (get && method == "HEAD") return {PathFit::fits, get, std::move(parameters_of_get), {}};
+    if (match.fit == PathFit::wrong_method) match.allow += "OPTIONS";
     return match;
 }
 

@@ -26,10 +26,11 @@ struct RouteMatch {
     PathFit fit = PathFit::no_such_path;
     const Route* route = nullptr;                  // where it fits
     std::map<std::string, std::string> parameters; // "run" -> "12", decoded
-    std::string allow;                             // for a wrong method: "GET, POST"
+    std::string allow;                             // for a wrong method: "GET, HEAD, POST, OPTIONS"
 };
 
-// `segments` are the path's parts, decoded one by one (HttpRequest::segments).
+// `segments` are the path's parts, decoded one by one (HttpRequest::segments). HEAD is served wherever GET is, by GET's
+// route: the server sends no body.
 RouteMatch match_route(std::string_view method, const std::vector<std::string>& segments);
 
 bool below_agent_path(const std::vector<std::string>& segments);

@@ -4,6 +4,7 @@
 #include "controller/api/openapi.hpp"
 #include "tests/support/doctest.hpp"
 
+#include <algorithm>
 #include <set>
 
 using namespace perfrig;
@@ -85,10 +86,30 @@ TEST_CASE("a path finds its route and its decoded parameters") {
 TEST_CASE("a known path with another method names the methods that it has") {
     const auto match = match_route("DELETE", {"api", "v1", "submissions"});
     CHECK(match.fit == PathFit::wrong_method);
-    CHECK(match.allow == "POST, GET");
+    CHECK(match.allow == "POST, GET, HEAD, OPTIONS");
+    CHECK(match_route("OPTIONS", {"healthz"}).allow == "GET, HEAD, OPTIONS");
     CHECK(match_route("GET", {"api", "v1"}).fit == PathFit::no_such_path);
     CHECK(match_route("GET", {}).fit == PathFit::no_such_path);
     CHECK(match_route("GET", {"api", "v1", "runs", "7", "more"}).fit == PathFit::no_such_path);
+}
+
+TEST_CASE("HEAD is served wherever GET is, by the same route, and where it has a route of its own by that") {
+    for (const auto& route : routes()) {
+        std::vector<std::string> segments;
+        for (std::string_view rest = route.path; !rest.empty();) {
+            rest.remove_prefix(1);
+            const auto end = std::min(rest.find('/'), rest.size());
+            segments.emplace_back(rest.substr(0, end));
+            rest.remove_prefix(end);
+        }
+        const auto match = match_route("HEAD", segments);
+        if (route.method == "GET" || route.method == "HEAD") {
+            REQUIRE_MESSAGE(match.fit == PathFit::fits, route.path);
+            CHECK(match.route->operation == route.operation);
+            CHECK(match.parameters.size() == static_cast<std::size_t>(std::ranges::count(route.path, '{')));
+        }
+    }
+    CHECK(match_route("HEAD", {"api", "v1", "plan"}).fit == PathFit::wrong_method);
 }
 
 TEST_CASE("without a good token every route but /healthz answers 401, and so does a path that there isn't") {
