@@ -8,6 +8,8 @@ const Json empty_object = Json::object();
 const Json empty_array = Json::array();
 const Json null_value;
 
+bool has_nul(std::string_view text) { return text.find('\0') != std::string_view::npos; }
+
 // nlohmann's parser recurses when values are destroyed and when they are printed: bound the depth at the door.
 bool too_deep(std::string_view text) {
     int depth = 0;
@@ -39,6 +41,18 @@ Result<Json> parse_json(std::string_view text, std::string_view what) {
     } catch (const Json::exception& e) { // the library reports by exception alone
         return fail(ErrorKind::bad_input, "parse", std::string(what), e.what(), "send valid JSON in UTF-8");
     }
+}
+
+bool holds_nul(const Json& json) {
+    if (json.is_string()) return has_nul(json.get_ref<const std::string&>());
+    if (json.is_object()) {
+        for (const auto& [key, value] : json.items())
+            if (has_nul(key) || holds_nul(value)) return true;
+    } else if (json.is_array()) {
+        for (const Json& item : json)
+            if (holds_nul(item)) return true;
+    }
+    return false;
 }
 
 std::string canonical_json(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }

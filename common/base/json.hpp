@@ -15,6 +15,9 @@ using Json = nlohmann::json; // keys sorted: the same value always prints the sa
 // `what` names the document in the error ("the request body"). Refuses nesting deeper than 64.
 Result<Json> parse_json(std::string_view text, std::string_view what);
 
+// A NUL byte in any string or key of the tree: PostgreSQL's text can't hold one.
+bool holds_nul(const Json& json);
+
 // The text that is hashed: keys sorted, no white space, shortest round-trip numbers.
 // (RFC 8785 for everything that perfrig writes: integers up to 2^53, doubles, UTF-8 strings.)
 std::string canonical_json(const Json& value);

@@ -1,5 +1,7 @@
 #include "common/base/log.hpp"
 
+#include "common/base/printable.hpp"
+
 // The only unit that sees spdlog: it costs a second a unit to compile.
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -16,6 +18,7 @@ spdlog::level::level_enum level_of(Level level) {
     }
     return spdlog::level::info;
 }
+std::string line(std::string_view text) { return printable(text, Lines::escape); }
 } // namespace
 
 void start(std::string_view program, Level level) {
@@ -27,9 +30,9 @@ void start(std::string_view program, Level level) {
     spdlog::set_default_logger(std::move(logger));
 }
 
-void debug(std::string_view text) { spdlog::debug("{}", text); }
-void info(std::string_view text) { spdlog::info("{}", text); }
-void warning(std::string_view text) { spdlog::warn("{}", text); }
-void error(std::string_view text) { spdlog::error("{}", text); }
+void debug(std::string_view text) { spdlog::debug("{}", line(text)); }
+void info(std::string_view text) { spdlog::info("{}", line(text)); }
+void warning(std::string_view text) { spdlog::warn("{}", line(text)); }
+void error(std::string_view text) { spdlog::error("{}", line(text)); }
 
 } // namespace perfrig::log

@@ -1,5 +1,6 @@
 // The program's own log, to standard error. One line an event: time in UTC, level, text. Values marked secret never
-// get here: redaction happens where secrets enter (common/experiment).
+// get here: redaction happens where secrets enter (common/experiment). What could steer a terminal or forge a line is
+// escaped (printable.hpp).
 #pragma once
 
 #include <string>

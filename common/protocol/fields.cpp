@@ -43,18 +43,6 @@ Json presentable(const Json& json) {
     return json;
 }
 
-bool holds_nul(const Json& json) {
-    if (json.is_string()) return has_nul(json.get_ref<const std::string&>());
-    if (json.is_object()) {
-        for (const auto& [key, value] : json.items())
-            if (has_nul(key) || holds_nul(value)) return true;
-    } else if (json.is_array()) {
-        for (const Json& item : json)
-            if (holds_nul(item)) return true;
-    }
-    return false;
-}
-
 void Writer::text_map(const char* key, const std::map<std::string, std::string>& value) {
     Json out = Json::object();
     for (const auto& [name, text] : value)

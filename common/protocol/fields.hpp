@@ -33,8 +33,6 @@ template <class IO, class T> using Of = std::conditional_t<IO::writes, const T, 
 // `text` as the Reader accepts it: valid UTF-8 without NUL, at most `most` bytes.
 std::string presentable(std::string_view text, std::size_t most);
 Json presentable(const Json& json);
-// A NUL byte in any string or key of the tree.
-bool holds_nul(const Json& json);
 
 class Writer {
   public:

@@ -1,6 +1,7 @@
 #include "controller/cli/client.hpp"
 
 #include "common/base/file_tree.hpp"
+#include "common/base/printable.hpp"
 
 #include <cstdlib>
 
@@ -20,6 +21,18 @@ Result<std::string> read_token(const std::string& path) {
         return fail(ErrorKind::bad_input, "read the token", path, "the file is empty",
                     "name another with --token-file");
     return token;
+}
+
+Json printable(const Json& json) {
+    if (json.is_string()) return perfrig::printable(json.get_ref<const std::string&>());
+    if (!json.is_structured()) return json;
+    Json out = json.is_array() ? Json::array() : Json::object();
+    for (const auto& [key, value] : json.items())
+        if (json.is_array())
+            out.push_back(printable(value));
+        else
+            out[perfrig::printable(key)] = printable(value);
+    return out;
 }
 
 // The server's problem document as one Error: its detail, and a line for each fault.
@@ -80,7 +93,13 @@ Result<Connection> find_connection(const std::string& url, const std::string& to
     return found;
 }
 
-Client::Client(Connection connection) : connection_(std::move(connection)) {}
+Client::Client(Connection connection, bool on_terminal)
+    : connection_(std::move(connection)), on_terminal_(on_terminal) {}
+
+Result<Json> Client::read(const HttpResponse& response, const std::string& what) const {
+    PERFRIG_TRY(const Json json, parse_json(response.body, what));
+    return on_terminal_ ? printable(json) : json;
+}
 
 Result<HttpResponse> Client::call(const std::string& target, HttpCall call, Milliseconds within) const {
     PERFRIG_TRY(const Url url, parse_url(connection_.url));
@@ -94,7 +113,7 @@ Result<HttpResponse> Client::call(const std::string& target, HttpCall call, Mill
 Result<Json> Client::get(const std::string& target, Milliseconds within) const {
     HttpCall call;
     PERFRIG_TRY(const HttpResponse response, this->call(target, std::move(call), within));
-    return parse_json(response.body, "the answer to GET " + target);
+    return read(response, "the answer to GET " + target);
 }
 
 Result<std::string> Client::get_bytes(const std::string& target) const {
@@ -117,7 +136,7 @@ Result<Json> Client::post(const std::string& target, const Json& body, HttpHeade
     call.content_type = "application/json";
     call.body = body.dump();
     PERFRIG_TRY(const HttpResponse response, this->call(target, std::move(call), Milliseconds(60'000)));
-    return parse_json(response.body, "the answer to POST " + target);
+    return read(response, "the answer to POST " + target);
 }
 
 } // namespace perfrig::cli

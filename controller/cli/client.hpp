@@ -22,7 +22,8 @@ Result<Connection> find_connection(const std::string& url, const std::string& to
 
 class Client {
   public:
-    explicit Client(Connection connection);
+    // `on_terminal`: what the controller says is for a terminal, so all its texts are made printable.
+    explicit Client(Connection connection, bool on_terminal = false);
 
     Result<Json> get(const std::string& target, Milliseconds within = Milliseconds(40'000)) const;
     Result<Json> post(const std::string& target, const Json& body, HttpHeaders headers = {}) const;
@@ -31,7 +32,9 @@ class Client {
 
   private:
     Result<HttpResponse> call(const std::string& target, HttpCall call, Milliseconds within) const;
+    Result<Json> read(const HttpResponse& response, const std::string& what) const;
     Connection connection_;
+    bool on_terminal_;
 };
 
 } // namespace perfrig::cli

@@ -1,5 +1,6 @@
 // perfrig: the command line. Arguments in, calls out; what the commands do stands in controller/cli.
 #include "common/base/file_tree.hpp"
+#include "common/base/printable.hpp"
 #include "controller/cli/exit_codes.hpp"
 #include "controller/cli/follow.hpp"
 #include "controller/cli/laptop.hpp"
@@ -34,7 +35,7 @@ struct Options {
 bool on_terminal() { return ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr; }
 
 int told(const Error& error) {
-    std::cerr << "perfrig: " << error.text() << std::endl;
+    std::cerr << "perfrig: " << printable(error.text()) << std::endl;
     return exit_code_of(error);
 }
 
@@ -46,7 +47,7 @@ int said(const Result<std::string>& text) {
 
 Result<Client> connect(const Options& o) {
     PERFRIG_TRY(Connection connection, find_connection(o.url, o.token_file, o.folder));
-    return Client(std::move(connection));
+    return Client(std::move(connection), ::isatty(STDOUT_FILENO) == 1);
 }
 
 // The same for every command that asks a controller.
