@@ -2,10 +2,12 @@
 #include "agent/setup/agent_process.hpp"
 #include "agent/setup/doctor.hpp"
 #include "agent/setup/join.hpp"
+#include "common/base/file_tree.hpp"
 #include "common/base/log.hpp"
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <iostream>
 
@@ -20,7 +22,9 @@ using namespace perfrig;
 constexpr const char* help = R"(perfrig-agent: works benchmark runs on this machine for a perfrig controller.
 
   perfrig-agent [run] [--config FILE]        dial the controller and work what it sends, until SIGTERM
-  perfrig-agent join URL --token JOINTOKEN   enrol this machine; keeps the agent's own token in its state directory
+  perfrig-agent join URL --join-token-file FILE
+                                             enrol this machine; keeps the agent's own token in its state directory.
+                                             PERFRIG_JOIN_TOKEN does too; --token JOINTOKEN shows in the process list
   perfrig-agent doctor                       say what this machine can and can't do, and why
   perfrig-agent work FILE                    work the runs of FILE without a controller; prints what is recorded
   perfrig-agent --version | --help
@@ -31,8 +35,8 @@ the environment, flags. doctor without any looks at what `perfrig up` wrote.
   flag                    variable                      file             meaning
   --controller URL        PERFRIG_AGENT_CONTROLLER      controller       http://127.0.0.1:7117; loopback only until TLS
   --name NAME             PERFRIG_AGENT_NAME            name             of this machine (default: the host's name)
-  --token TOKEN           PERFRIG_AGENT_TOKEN           token            the agent's own (join: the join token, or
-                                                                         PERFRIG_JOIN_TOKEN)
+  --token TOKEN           PERFRIG_AGENT_TOKEN           token            the agent's own (join: the join token);
+                                                                         others may see it: use a file
   --token-file FILE       PERFRIG_AGENT_TOKEN_FILE      token_file       default STATE_DIR/token, mode 0600
   --state-dir DIR         PERFRIG_AGENT_STATE_DIR       state_dir        spool, block in hand, artifacts
   --work-dir DIR          PERFRIG_AGENT_WORK_DIR        work_dir         runs' directories (default STATE_DIR/work)
@@ -60,7 +64,7 @@ Exit status: 0 good, 1 doctor found something bad or a run of `work` did not com
 struct CommandLine {
     std::string command = "run";
     std::vector<std::string> words; // behind the command
-    std::string config_file;
+    std::string config_file, join_token_file;
     ConfigOverrides overrides;
 };
 
@@ -96,6 +100,8 @@ Result<CommandLine> read_command_line(std::vector<std::string> arguments) {
         const auto& known = overridable_settings();
         if (name == "config")
             line.config_file = value;
+        else if (name == "join_token_file")
+            line.join_token_file = value;
         else if (std::find(known.begin(), known.end(), name) != known.end())
             line.overrides[name] = value;
         else
@@ -109,18 +115,43 @@ int stop_with(const Error& error) {
     return error.kind == ErrorKind::bad_input ? 2 : 3;
 }
 
-int run_join(CommandLine& line, ConfigOverrides overrides) {
-    std::string join_token;
-    if (const char* value = std::getenv("PERFRIG_JOIN_TOKEN")) join_token = value;
-    if (line.overrides.contains("token")) join_token = line.overrides["token"];
+// A token on the command line can be read by everybody on this machine while we run; not any longer than it must.
+// What was read of argv before is a copy.
+void blot_out_tokens(int argc, char** argv) {
+    for (int i = 1; i < argc; ++i) {
+        char* from = nullptr;
+        if (std::string_view(argv[i]).starts_with("--token=")) from = argv[i] + std::strlen("--token=");
+        if (std::string_view(argv[i]) == "--token" && i + 1 < argc) from = argv[++i];
+        if (from) std::memset(from, 'x', std::strlen(from));
+    }
+}
+
+Result<std::string> find_join_token(const CommandLine& line) {
+    std::string token;
+    if (const char* value = std::getenv("PERFRIG_JOIN_TOKEN")) token = value;
+    if (!line.join_token_file.empty()) {
+        PERFRIG_TRY(token, read_file(line.join_token_file, 4096));
+        token.erase(token.find_last_not_of(" \t\r\n") + 1);
+    }
+    if (const auto given = line.overrides.find("token"); given != line.overrides.end()) {
+        token = given->second;
+        std::cerr << "perfrig-agent: a token on the command line shows in the process list and in shells' histories: "
+                     "use --join-token-file FILE or PERFRIG_JOIN_TOKEN\n";
+    }
+    if (token.empty())
+        return fail(ErrorKind::bad_input, "join", "", "no join token is given",
+                    "--join-token-file FILE, or PERFRIG_JOIN_TOKEN");
+    return token;
+}
+
+int run_join(const CommandLine& line, ConfigOverrides overrides) {
+    const auto join_token = find_join_token(line);
+    if (!join_token) return stop_with(join_token.error());
     overrides.erase("token"); // it is not the agent's own
     if (!line.words.empty()) overrides["controller"] = line.words.front();
-    if (join_token.empty())
-        return stop_with(fail(ErrorKind::bad_input, "join", "", "no join token is given",
-                              "--token JOINTOKEN, or PERFRIG_JOIN_TOKEN"));
     const auto config = load_config(line.config_file, overrides);
     if (!config) return stop_with(config.error());
-    const auto joined = join(*config, join_token);
+    const auto joined = join(*config, *join_token);
     if (!joined) return stop_with(joined.error());
     std::cout << "machine " << joined->machine << " is enrolled at " << config->controller << "\nits token is in "
               << joined->token_file << "\nstart it with: perfrig-agent run"
@@ -171,7 +202,9 @@ int run_command_line(std::vector<std::string> arguments) {
 
 int main(int argc, char** argv) {
     try {
-        return run_command_line(std::vector<std::string>(argv + 1, argv + argc));
+        std::vector<std::string> arguments(argv + 1, argv + argc);
+        blot_out_tokens(argc, argv);
+        return run_command_line(std::move(arguments));
     } catch (const std::exception& e) { // a bug, or a start that can't be made
         std::cerr << "perfrig-agent: " << e.what() << "\n";
         return 3;

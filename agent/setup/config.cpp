@@ -192,7 +192,7 @@ Result<std::string> agent_token(const AgentConfig& config) {
     struct stat status {};
     if (::stat(config.token_file.c_str(), &status) != 0)
         return fail(ErrorKind::not_found, "read the agent's token", config.token_file, "there is none",
-                    "enrol this machine: perfrig-agent join URL --token JOINTOKEN");
+                    "enrol this machine: perfrig-agent join URL --join-token-file FILE");
     if ((status.st_mode & 077) != 0)
         return fail(ErrorKind::forbidden, "read the agent's token", config.token_file, "others may read it",
                     "chmod 600 it, and enrol again if they may have");

@@ -23,7 +23,7 @@ Result<void> give_to_user(const std::string& path, const std::string& user_name)
 Result<Joined> join(const AgentConfig& config, const std::string& join_token) {
     if (config.controller.empty())
         return fail(ErrorKind::bad_input, "join", "", "no controller is named",
-                    "perfrig-agent join URL --token JOINTOKEN");
+                    "perfrig-agent join URL --join-token-file FILE");
     PERFRIG_TRY(const Url url, controller_url(config.controller));
     HttpCall call;
     call.method = "POST";

@@ -25,7 +25,7 @@ constexpr Option options[] = {
     {"database-file", "FILE", "", "a file that holds the connection string, so that no password shows in ps"},
     {"database-wait", "TIME", "30s", "how long to wait for the database at the start"},
     {"admin-token-file", "FILE", "", "a user token: read if the file is there, else made (mode 0600)"},
-    {"pool-size", "N", "8", "database connections, 2 to 100"},
+    {"pool-size", "N", "8", "database connections, 4 to 100"},
     {"lease", "TIME", "15s", "how long a machine's lease lives without its agent's heartbeat"},
     {"log-level", "LEVEL", "info", "debug, info, warning or error"},
 };
@@ -165,8 +165,9 @@ Result<Config> to_config(const Values& values, const ConfigSources& sources) {
     config.admin_token_file = in.text("admin-token-file");
     const auto& size = in.text("pool-size");
     const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), config.pool_size);
-    if (error != std::errc() || end != size.data() + size.size() || config.pool_size < 2 || config.pool_size > 100)
-        return in.refuse("pool-size", "it must be a number from 2 to 100");
+    if (error != std::errc() || end != size.data() + size.size() || config.pool_size < 4 || config.pool_size > 100)
+        // Half of them are the agents', where sealing a large run keeps one for seconds: heartbeats need another.
+        return in.refuse("pool-size", "it must be a number from 4 to 100");
     const std::map<std::string, log::Level> levels{{"debug", log::Level::debug},
                                                    {"info", log::Level::info},
                                                    {"warning", log::Level::warning},

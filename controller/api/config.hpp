@@ -20,7 +20,7 @@ struct Config {
     std::string database; // libpq's connection string
     Milliseconds database_wait{30'000};
     std::string admin_token_file; // empty: none
-    int pool_size = 8;            // database connections, 2 .. 100
+    int pool_size = 8;            // database connections, 4 .. 100
     Milliseconds lease{15'000};
     log::Level log_level = log::Level::info;
 };

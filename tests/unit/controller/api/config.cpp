@@ -34,10 +34,10 @@ std::string refusal(const ConfigSources& given) {
 
 TEST_CASE("flags win over the environment, the environment over the file, the file over defaults") {
     const std::map<std::string, std::string> files{
-        {"c.yaml", "listen: 127.0.0.1:1\npool_size: 3\ndatabase: dbname=a\n"}};
+        {"c.yaml", "listen: 127.0.0.1:1\npool_size: 5\ndatabase: dbname=a\n"}};
     auto config = load_config(sources({"--config", "c.yaml"}, {}, files)).value().config;
     CHECK(config.listen.port == 1);
-    CHECK(config.pool_size == 3);
+    CHECK(config.pool_size == 5);
     CHECK(config.lease == Milliseconds{15'000});
     config = load_config(sources({"--config=c.yaml"}, {{"PERFRIG_LISTEN", "127.0.0.1:2"}}, files)).value().config;
     CHECK(config.listen.port == 2);
@@ -58,7 +58,7 @@ TEST_CASE("without TLS nothing but loopback is listened on") {
 TEST_CASE("what is wrong is named with its place and a remedy") {
     CHECK(refusal(sources({"--lissen", "x"})).find("--listen") != std::string::npos);
     CHECK(refusal(sources({"--database", "x", "--database-wait", "30"})).find("--database-wait") != std::string::npos);
-    CHECK(refusal(sources({"--database", "x"}, {{"PERFRIG_POOL_SIZE", "1"}})).find("PERFRIG_POOL_SIZE") !=
+    CHECK(refusal(sources({"--database", "x"}, {{"PERFRIG_POOL_SIZE", "3"}})).find("PERFRIG_POOL_SIZE") !=
           std::string::npos);
     const auto file =
         refusal(sources({"--config", "c.yaml"}, {}, {{"c.yaml", "database: x\nlisten: 1\npool_sise: 3\n"}}));
