@@ -18,6 +18,12 @@ constexpr std::size_t most_welcome_bytes = 64 << 20; // a block of thousands of 
 constexpr Milliseconds say_again_after{60'000};      // the same failure of the link, in the log
 constexpr std::size_t most_held = 1'000;             // words between a hello and its welcome
 constexpr int missed_beats = 5;                      // replies that may be missing before the link is given up
+
+// Asked again as it is, the controller will say the same: an unknown token, no common version, a state directory that
+// another agent uses.
+bool needs_a_person(ErrorKind kind) {
+    return kind == ErrorKind::forbidden || kind == ErrorKind::bad_input || kind == ErrorKind::conflict;
+}
 } // namespace
 
 struct Link::Session {
@@ -66,9 +72,8 @@ asio::awaitable<void> Link::run() {
     std::mt19937_64 random{std::random_device{}()};
     Deadline say_again = Deadline::in(Milliseconds(0));
     while (!stop_) {
-        int status = 0;
         const std::uint64_t before = figures_.connections;
-        const auto outcome = co_await dial(&status);
+        const auto outcome = co_await dial();
         figures_.connected = false;
         if (stop_) break;
         if (figures_.connections != before) backoff.reset();
@@ -77,13 +82,13 @@ asio::awaitable<void> Link::run() {
             const bool said_already = figures_.last_error == outcome.error().text() && !say_again.passed();
             if (!said_already) say_again = Deadline::in(say_again_after);
             figures_.last_error = outcome.error().text();
-            if (status == 401 || status == 403) {
-                wait = options_.refused_wait;
-                log::error("the controller refuses this agent's token (" + std::to_string(status) +
-                           "): enrol the machine again with `perfrig-agent join " + options_.controller.text() + "`");
-            } else if (!said_already) {
+            const bool lasting = needs_a_person(outcome.error().kind);
+            if (lasting) wait = options_.refused_wait;
+            if (lasting && !said_already)
+                log::error("the controller refuses this agent, which asks again every " +
+                           std::to_string(wait.count() / 1'000) + " s: " + figures_.last_error);
+            else if (!said_already)
                 log::warning("link to the controller: " + figures_.last_error);
-            }
         }
         const Deadline until = Deadline::in(wait);
         while (!stop_ && co_await changed_.wait(until)) {
@@ -91,19 +96,28 @@ asio::awaitable<void> Link::run() {
     }
 }
 
-asio::awaitable<Result<void>> Link::dial(int* status) {
+asio::awaitable<Result<void>> Link::dial() {
     Url url = options_.controller.with_target("/agent/v1/link");
     url.scheme = url.secure() ? UrlScheme::wss : UrlScheme::ws;
     HttpHeaders headers{{"Authorization", "Bearer " + options_.token}};
     WebSocketOptions socket_options;
     socket_options.most_message_bytes = most_welcome_bytes;
-    PERFRIG_CO_TRY(auto socket, co_await connect_websocket(url, std::move(headers), Deadline::in(options_.answer),
-                                                           socket_options, status));
-    auto session = std::make_shared<Session>(std::move(socket), executor_);
+    int status = 0;
+    auto dialled =
+        co_await connect_websocket(url, std::move(headers), Deadline::in(options_.answer), socket_options, &status);
+    if (!dialled && (status == 401 || status == 403)) {
+        Error refused = std::move(dialled).error();
+        refused.remedy = "enrol this machine again with `perfrig-agent join " + options_.controller.text() +
+                         "`, then start the agent anew";
+        co_return refused;
+    }
+    if (!dialled) co_return std::move(dialled).error();
+    auto session = std::make_shared<Session>(std::move(*dialled), executor_);
     protocol::Hello hello = make_hello_();
     held_.clear(); // the standing below is newer
     const BlockStanding standing = worker_.standing();
     hello.epoch = spool_.epoch();
+    hello.start_id = spool_.start_id();
     hello.open_block = standing.block;
     hello.open_run = standing.open_run;
     hello.highest_token = standing.highest_token;
@@ -113,7 +127,8 @@ asio::awaitable<Result<void>> Link::dial(int* status) {
     PERFRIG_CO_TRY(auto first, co_await session->socket.read(Deadline::in(options_.answer)));
     PERFRIG_CO_TRY(auto answer, protocol::decode_from_controller(first.data));
     if (const auto* refusal = std::get_if<protocol::Refusal>(&answer))
-        co_return fail(ErrorKind::forbidden, "say hello to", url.text(), refusal->reason);
+        co_return fail(refusal->lasting ? ErrorKind::forbidden : ErrorKind::unavailable, "say hello to", url.text(),
+                       refusal->reason);
     const auto* message = std::get_if<protocol::Welcome>(&answer);
     if (first.binary || !message)
         co_return fail(ErrorKind::bad_input, "say hello to", url.text(), "the first answer is no welcome");

@@ -29,7 +29,7 @@ struct LinkOptions {
     NetworkPolicy during_measure = NetworkPolicy::live;
     std::size_t most_in_flight = 4;                  // batches that are not acknowledged
     Milliseconds least_wait{250}, most_wait{15'000}; // between dials
-    Milliseconds refused_wait{60'000};               // after 401 and 403: a person has to act
+    Milliseconds refused_wait{60'000};               // after a refusal that lasts until a person acts
     Milliseconds answer{20'000};                     // for the upgrade and for the welcome
 };
 
@@ -52,7 +52,7 @@ class Link {
 
   private:
     struct Session;
-    boost::asio::awaitable<Result<void>> dial(int* status);
+    boost::asio::awaitable<Result<void>> dial();
     boost::asio::awaitable<void> read_all(std::shared_ptr<Session> session);
     boost::asio::awaitable<void> send_records(std::shared_ptr<Session> session);
     boost::asio::awaitable<void> beat(std::shared_ptr<Session> session);

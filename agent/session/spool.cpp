@@ -2,6 +2,7 @@
 
 #include "common/base/clock.hpp"
 #include "common/base/file_tree.hpp"
+#include "common/base/hash.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -16,6 +17,7 @@ namespace {
 constexpr const char* tried = "write to the spool";
 constexpr const char* remedy = "free space on the file system of the state directory";
 constexpr std::int64_t second_ns = 1'000'000'000;
+constexpr const char* start_file = "/start";
 
 std::int64_t epoch_of_name(const std::string& name) {
     std::int64_t epoch = 0;
@@ -35,7 +37,9 @@ void sync_folder(const std::string& path) {
 } // namespace
 
 Spool::Spool(std::string folder, std::int64_t epoch, const SpoolLimits& limits)
-    : folder_(std::move(folder)), epoch_(epoch), limits_(limits) {}
+    : folder_(std::move(folder)), epoch_(epoch), limits_(limits) {
+    start_ids_[epoch] = random_hex(16);
+}
 
 std::string Spool::epoch_folder(std::int64_t epoch) const { return folder_ + "/" + std::to_string(epoch); }
 
@@ -61,11 +65,11 @@ Result<std::unique_ptr<Spool>> Spool::open(const std::string& folder, std::int64
 Result<void> Spool::recover_epoch(std::int64_t epoch) {
     const std::string folder = epoch_folder(epoch);
     const FileTree tree(folder);
-    PERFRIG_TRY(const auto names, tree.list("/"));
+    PERFRIG_TRY(auto names, tree.list("/"));
+    std::erase_if(names, [](const std::string& name) { return seq_of_segment_name(name) == 0; });
     std::deque<Segment> segments;
     std::uint64_t last_seq = 0;
     for (const std::string& name : names) {
-        if (seq_of_segment_name(name) == 0) continue;
         const std::string path = folder + "/" + name;
         PERFRIG_TRY(const std::string bytes, read_file(path));
         SegmentScan scan = scan_segment(bytes, epoch);
@@ -82,12 +86,21 @@ Result<void> Spool::recover_epoch(std::int64_t epoch) {
         last_seq = scan.last_seq;
         segments.push_back({path, scan.first_seq, scan.last_seq, scan.good_bytes});
     }
-    if (segments.empty())
-        ::rmdir(folder.c_str());
-    else
-        segments_[epoch] = std::move(segments);
+    if (segments.empty()) {
+        remove_epoch(epoch);
+        return {};
+    }
+    segments_[epoch] = std::move(segments);
+    if (auto id = read_file(folder + start_file, 64); id && id->size() == 32) start_ids_[epoch] = std::move(*id);
     return {};
 }
+
+void Spool::remove_epoch(std::int64_t epoch) {
+    ::unlink((epoch_folder(epoch) + start_file).c_str());
+    ::rmdir(epoch_folder(epoch).c_str());
+}
+
+std::string Spool::start_id() const { return start_ids_.at(epoch_); }
 
 void Spool::make_ballast() {
     if (ballast_ || limits_.ballast_bytes == 0) return;
@@ -105,6 +118,7 @@ bool Spool::drop_ballast() {
 
 Result<void> Spool::new_segment() {
     PERFRIG_CHECK(make_folder(epoch_folder(epoch_)));
+    if (last_seq_ == 0) PERFRIG_CHECK(write_file_atomically(epoch_folder(epoch_) + start_file, start_id(), 0600));
     const std::string path = epoch_folder(epoch_) + "/" + segment_name(last_seq_ + 1);
     UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600));
     if (!fd) return fail_errno(errno, tried, path, remedy);

@@ -1,6 +1,7 @@
 // The agent's spool: everything about runs lies on disk before it is sent, until the controller has it for good.
 //
 //   FOLDER/<epoch>/<first seq>.seg     append-only segments; the newest of the current epoch grows
+//   FOLDER/<epoch>/start               the random id of that start (protocol::Hello::start_id)
 //   FOLDER/ballast                     bytes given back when the disk is full, so that a run's end can still be written
 //
 // An append is one write(2): when it has returned, a SIGKILL loses nothing of it; sync() (fdatasync) makes it last
@@ -64,6 +65,7 @@ class Spool final : public EventSink {
     Result<void> sync() override;
     std::uint64_t last_sequence() const override;
     std::int64_t epoch() const { return epoch_; }
+    std::string start_id() const; // of this start
 
     // The next records behind `after`, oldest epoch first, at most `most_bytes` of them (but at least one); nothing:
     // all was read. Sequence numbers rise by one: what is lost on disk has a stand-in that says so.
@@ -84,6 +86,7 @@ class Spool final : public EventSink {
     };
     Spool(std::string folder, std::int64_t epoch, const SpoolLimits& limits);
     Result<void> recover_epoch(std::int64_t epoch);
+    void remove_epoch(std::int64_t epoch); // its folder, once no record is left in it
     Result<void> append(protocol::RecordKind kind, std::string_view payload);
     Result<void> new_segment();
     Result<void> write_whole(std::string_view bytes);
@@ -100,6 +103,7 @@ class Spool final : public EventSink {
     UniqueFd file_;                                        // the open segment
     std::uint64_t last_seq_ = 0;
     std::map<std::int64_t, std::uint64_t> acknowledged_;
+    std::map<std::int64_t, std::string> start_ids_;                 // by epoch
     std::deque<std::pair<std::uint64_t, std::int64_t>> written_at_; // (seq, monotonic ns) about once a second
     std::uint64_t samples_refused_ = 0;
     bool ballast_ = false;

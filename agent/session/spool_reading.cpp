@@ -120,7 +120,7 @@ void Spool::acknowledge(SpoolPosition upto) {
         segments.pop_front();
     }
     if (segments.empty()) {
-        if (upto.epoch != epoch_) ::rmdir(epoch_folder(upto.epoch).c_str());
+        if (upto.epoch != epoch_) remove_epoch(upto.epoch);
         segments_.erase(found);
     }
     if (upto.epoch == epoch_)
@@ -133,7 +133,8 @@ std::vector<protocol::SpoolRange> Spool::ranges() const {
     std::vector<protocol::SpoolRange> out;
     for (const auto& [epoch, segments] : segments_)
         if (!segments.empty() && segments.back().last_seq > 0)
-            out.push_back({epoch, segments.front().first_seq, segments.back().last_seq});
+            out.push_back({epoch, segments.front().first_seq, segments.back().last_seq,
+                           start_ids_.contains(epoch) ? start_ids_.at(epoch) : ""});
     return out;
 }
 

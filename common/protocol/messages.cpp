@@ -17,6 +17,7 @@ template <class IO> static void members(IO& io, Of<IO, SpoolRange>& r) {
     io.integer("epoch", r.epoch, 1);
     io.integer("first_seq", r.first_seq);
     io.integer("last_seq", r.last_seq);
+    io.name("start_id", r.start_id);
 }
 template <class IO> static void members(IO& io, Of<IO, Cursor>& c) {
     io.integer("epoch", c.epoch, 1);
@@ -30,6 +31,7 @@ template <class IO> static void members(IO& io, Of<IO, Hello>& m) {
     io.name("agent_version", m.agent_version);
     io.name("boot_id", m.boot_id);
     io.integer("epoch", m.epoch, 1);
+    io.name("start_id", m.start_id);
     io.integer("open_block", m.open_block);
     io.integer("open_run", m.open_run);
     io.integer("highest_token", m.highest_token);
@@ -97,6 +99,7 @@ template <class IO> static void members(IO& io, Of<IO, HeartbeatReply>& m) {
 template <class IO> static void members(IO& io, Of<IO, Refusal>& m) {
     io.text("reason", m.reason);
     io.boolean("fatal", m.fatal);
+    io.boolean("lasting", m.lasting);
 }
 
 namespace {

@@ -24,6 +24,7 @@ struct SpoolRange {
     std::int64_t epoch = 0;
     std::uint64_t first_seq = 0; // 0 and 0: nothing
     std::uint64_t last_seq = 0;
+    std::string start_id; // of that start; empty: its spool doesn't say
 };
 
 // The last record of an epoch that PostgreSQL holds.
@@ -40,6 +41,7 @@ struct Hello {
     std::string agent_version;
     std::string boot_id;
     std::int64_t epoch = 0;
+    std::string start_id; // 128 random bits of this start, in hex: tells two agents with one state directory apart
     std::int64_t open_block = 0; // 0: none
     std::int64_t open_run = 0;
     std::int64_t highest_token = 0;
@@ -116,10 +118,12 @@ struct Ack {
 struct HeartbeatReply {
     std::int64_t t1_utc_ns = 0, t2_utc_ns = 0, t3_utc_ns = 0;
 };
-// The controller refuses the last message or the link; the agent logs it, and closes if `fatal`.
+// The controller refuses the last message or, if `fatal`, the link, which it then closes; the agent logs why.
+// `lasting`: the same will be refused again until a person has acted, so there is no hurry to ask.
 struct Refusal {
     std::string reason;
     bool fatal = false;
+    bool lasting = false;
 };
 
 using FromAgent = std::variant<Hello, BlockReady, BlockRefused, BlockWorked, BlockReleased, Heartbeat>;

@@ -2,6 +2,7 @@
 
 #include "controller/db/machines.hpp"
 #include "controller/db/queue.hpp"
+#include "controller/db/tokens.hpp"
 
 namespace perfrig::agents {
 
@@ -49,13 +50,16 @@ Result<Applied> release_block(db::Connection& c, model::Id machine, const protoc
 } // namespace
 
 Result<Applied> HeartbeatTaken::apply(db::Connection& c, model::Id machine, const queue::LeaseTimes& times) const {
-    PERFRIG_CHECK(db::machines::seen(c, machine, beat.offset_ns, beat.offset_error_ns));
-    if (beat.token == 0) {
+    PERFRIG_TRY(const auto token, db::tokens::find(c, token_hash));
+    if (!token || token->machine_id != machine) return Applied{"", true};
+    if (!beat) return Applied{};
+    PERFRIG_CHECK(db::machines::seen(c, machine, beat->offset_ns, beat->offset_error_ns));
+    if (beat->token == 0) {
         PERFRIG_CHECK(no_longer_unreachable(c, machine, false));
         return Applied{};
     }
-    PERFRIG_TRY(const bool renewed, db::queue::renew(c, machine, beat.token, times.lease));
-    if (!renewed) return Applied{fenced(beat.block, beat.token)};
+    PERFRIG_TRY(const bool renewed, db::queue::renew(c, machine, beat->token, times.lease));
+    if (!renewed) return Applied{fenced(beat->block, beat->token)};
     PERFRIG_CHECK(no_longer_unreachable(c, machine, true));
     return Applied{};
 }

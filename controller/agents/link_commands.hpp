@@ -6,16 +6,20 @@
 #include "controller/db/connection.hpp"
 #include "controller/queue/hello.hpp"
 
+#include <optional>
 #include <string>
 
 namespace perfrig::agents {
 
 struct Applied {
-    std::string fenced; // why nothing changed; empty: all is well
+    std::string fenced;   // why nothing changed; empty: all is well
+    bool revoked = false; // the link's token is good no more, whoever revoked it: nothing changed
 };
 
+// Also looks whether the token that opened the link still stands. Without a heartbeat that is all it does.
 struct HeartbeatTaken {
-    protocol::Heartbeat beat;
+    std::optional<protocol::Heartbeat> beat;
+    std::string token_hash;
     Result<Applied> apply(db::Connection& c, model::Id machine, const queue::LeaseTimes& times) const;
 };
 

@@ -9,7 +9,7 @@ void Registry::add(const std::shared_ptr<AgentHandle>& agent) {
     const auto older = std::exchange(place, agent);
     if (!older) return;
     log::warning("a second hello of " + agent->name + ": its older link is cut");
-    older->cut();
+    older->cut("another session took over");
 }
 
 void Registry::remove(const std::shared_ptr<AgentHandle>& agent) {
@@ -17,9 +17,18 @@ void Registry::remove(const std::shared_ptr<AgentHandle>& agent) {
     if (at != agents_.end() && at->second == agent) agents_.erase(at);
 }
 
-void Registry::cut_all() {
-    const auto all = agents_;
-    for (const auto& [machine, agent] : all) agent->cut();
+template <class Chosen> void Registry::cut_where(Chosen chosen, const std::string& why) {
+    const auto all = agents_; // cutting may take one off
+    for (const auto& [machine, agent] : all)
+        if (chosen(*agent)) agent->cut(why);
+}
+
+void Registry::cut_machine(std::string_view name, const std::string& why) {
+    cut_where([&](const AgentHandle& agent) { return agent.name == name; }, why);
+}
+
+void Registry::cut_token(std::string_view hash, const std::string& why) {
+    cut_where([&](const AgentHandle& agent) { return agent.token_hash == hash; }, why);
 }
 
 std::shared_ptr<AgentHandle> Registry::find(model::Id machine) const {
@@ -44,7 +53,7 @@ void Registry::send(queue::Outgoing outgoing) {
     if (!agent || agent->session != outgoing.session) return;
     if (agent->outbox.size() >= most_outgoing) {
         log::warning("the agent of " + agent->name + " takes nothing in: its link is cut");
-        agent->cut();
+        agent->cut("it takes in too little of what it is sent");
         return;
     }
     // What it said before does not cover what it gets now.

@@ -18,9 +18,10 @@ struct AgentHandle {
     explicit AgentHandle(boost::asio::any_io_executor executor) : more(executor) {}
 
     model::Id machine = 0;
-    std::string name;    // of the machine
-    std::string session; // unique
-    std::function<void()> cut;
+    std::string name;       // of the machine
+    std::string token_hash; // of the token that opened the link
+    std::string session;    // unique
+    std::function<void(const std::string& why)> cut;
     std::int64_t worked_token = 0; // see queue::ConnectedAgent
     std::string doing;             // the agent's own words, from its last heartbeat
     std::string metrics_url;
@@ -35,7 +36,9 @@ class Registry final : public queue::AgentLinks {
   public:
     void add(const std::shared_ptr<AgentHandle>& agent); // cuts an older session of the machine
     void remove(const std::shared_ptr<AgentHandle>& agent);
-    void cut_all();
+    // Cut at once, and told why: the link of a machine, or of whoever came with a token.
+    void cut_machine(std::string_view name, const std::string& why);
+    void cut_token(std::string_view hash, const std::string& why);
 
     std::shared_ptr<AgentHandle> find(model::Id machine) const;
     std::size_t size() const { return agents_.size(); }
@@ -45,6 +48,7 @@ class Registry final : public queue::AgentLinks {
     void send(queue::Outgoing outgoing) override;
 
   private:
+    template <class Chosen> void cut_where(Chosen chosen, const std::string& why);
     std::map<model::Id, std::shared_ptr<AgentHandle>> agents_;
 };
 

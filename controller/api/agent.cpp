@@ -2,12 +2,15 @@
 #include "common/base/hash.hpp"
 #include "controller/api/handlers.hpp"
 #include "controller/api/request.hpp"
+#include "controller/api/token_cache.hpp"
 #include "controller/db/artifacts.hpp"
 #include "controller/db/events.hpp"
 #include "controller/db/machines.hpp"
 #include "controller/db/runs.hpp"
 #include "controller/db/tokens.hpp"
 #include "controller/db/transaction.hpp"
+
+#include <algorithm>
 
 namespace perfrig::api {
 
@@ -48,6 +51,44 @@ Result<HttpResponse> put_in_store(db::Connection& c, const Request& request) {
     return stored(after, 204);
 }
 
+struct Joined {
+    HttpResponse response;
+    std::string machine;
+};
+
+// Whoever has a join token may bring new machines, not take the place of one: its name is free only for its own agent,
+// which shows its present token, and where no token of it stands any more since a person revoked it.
+Result<Joined> join_in_store(db::Connection& c, const Request& request) {
+    PERFRIG_TRY(const auto body, json_body(request));
+    JsonReader in(body, "the request body");
+    const auto name = in.string("machine");
+    const auto present = in.string_or("current_token", "");
+    if (in.has("machine") && !is_machine_name(name))
+        in.fault("machine must have 1 to 63 lower-case letters, digits, '.', '_' or '-', from a letter or a digit");
+    PERFRIG_CHECK(in.finish());
+    PERFRIG_TRY(const auto machine, db::machines::enrol(c, name, Json::object()));
+    PERFRIG_CHECK(c.exec("select from machine where id = $1 for no key update", {machine.id})); // one joins at a time
+    PERFRIG_TRY(const auto standing, db::tokens::hashes_of_machine(c, machine.id));
+    const bool itself = std::ranges::find(standing, sha256_hex(present)) != standing.end();
+    if (!standing.empty() && !itself) {
+        PERFRIG_CHECK(db::events::add(c, actor(request), "machine/" + name, "join_refused"));
+        return Joined{problem_response(fail(ErrorKind::conflict, "join as", name,
+                                            "a machine of this name has joined, and its token stands",
+                                            "join from that machine, whose present token is sent along; take another "
+                                            "name; or have a person free this one by revoking its token or, once its "
+                                            "agent is stopped: perfrig machines forget " +
+                                                name)),
+                      name};
+    }
+    const auto token = random_hex(32);
+    PERFRIG_CHECK(db::tokens::revoke_of_machine(c, machine.id));
+    PERFRIG_CHECK(db::tokens::create(c, sha256_hex(token), model::TokenKind::agent, "agent of " + name, machine.id));
+    PERFRIG_CHECK(db::events::add(c, actor(request), "machine/" + name, "joined", {{"by_its_present_token", itself}}));
+    auto response = json_answer({{"machine", name}, {"token", token}, {"epoch", machine.agent_epoch}}, 201);
+    response.headers.set("Cache-Control", "no-store");
+    return Joined{std::move(response), name};
+}
+
 } // namespace
 
 Async agent_link(Services&, Shared) {
@@ -56,24 +97,17 @@ Async agent_link(Services&, Shared) {
     co_return response;
 }
 
-Result<HttpResponse> agent_join(db::Connection& c, const Request& request) {
-    PERFRIG_TRY(const auto body, json_body(request));
-    JsonReader in(body, "the request body");
-    const auto name = in.string("machine");
-    if (in.has("machine") && !is_machine_name(name))
-        in.fault("machine must have 1 to 63 lower-case letters, digits, '.', '_' or '-', from a letter or a digit");
-    PERFRIG_CHECK(in.finish());
-    PERFRIG_TRY(auto transaction, db::Transaction::begin(c));
-    PERFRIG_TRY(const auto machine, db::machines::enrol(c, name, Json::object()));
-    const auto token = random_hex(32);
-    // One machine has one agent: a copy of an older token ends here.
-    PERFRIG_CHECK(db::tokens::revoke_of_machine(c, machine.id));
-    PERFRIG_CHECK(db::tokens::create(c, sha256_hex(token), model::TokenKind::agent, "agent of " + name, machine.id));
-    PERFRIG_CHECK(db::events::add(c, actor(request), "machine/" + name, "joined"));
-    PERFRIG_CHECK(transaction.commit());
-    auto response = json_answer({{"machine", name}, {"token", token}}, 201);
-    response.headers.set("Cache-Control", "no-store");
-    return response;
+Async agent_join(Services& services, Shared request) {
+    auto job = [&pool = services.pool, request] {
+        return pool.run_in_transaction([&](db::Connection& c) { return join_in_store(c, *request); });
+    };
+    auto joined = co_await services.blocking.run(job);
+    if (!joined) co_return answer_for(joined.error(), *request);
+    if (joined->response.status == 201) { // a copy of the older token ends here
+        services.tokens.forget_machine(joined->machine);
+        services.agents.registry.cut_machine(joined->machine, "the machine has joined anew, and its token is another");
+    }
+    co_return std::move(joined->response);
 }
 
 Async put_artifact(Services& services, Shared request) {

@@ -37,7 +37,7 @@ const std::map<std::string, Handler, std::less<>>& handlers() {
         {"create_token", StoreHandler(create_token)},
         {"revoke_token", AsyncHandler(revoke_token)},
         {"agent_link", AsyncHandler(agent_link)},
-        {"agent_join", StoreHandler(agent_join)},
+        {"agent_join", AsyncHandler(agent_join)},
         {"put_artifact", AsyncHandler(put_artifact)},
         {"head_artifact", StoreHandler(head_artifact)},
     };

@@ -57,7 +57,7 @@ Async revoke_token(Services& services, Shared request);
 
 // agent.cpp
 Async agent_link(Services& services, Shared request); // without an upgrade
-Result<HttpResponse> agent_join(db::Connection& c, const Request& request);
+Async agent_join(Services& services, Shared request);
 Async put_artifact(Services& services, Shared request);
 Result<HttpResponse> head_artifact(db::Connection& c, const Request& request);
 

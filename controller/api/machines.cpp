@@ -3,6 +3,7 @@
 #include "controller/api/handlers.hpp"
 #include "controller/api/json_views.hpp"
 #include "controller/api/request.hpp"
+#include "controller/api/token_cache.hpp"
 #include "controller/db/queue.hpp"
 #include "controller/queue/waiting.hpp"
 
@@ -130,6 +131,7 @@ Async forget_machine(Services& services, Shared request) {
     };
     auto response = co_await in_store(services, work);
     if (!response) co_return answer_for(response.error(), *request);
+    services.tokens.forget_machine(request->parameters.at("machine"));
     services.changed.notify_all();
     co_return std::move(*response);
 }

@@ -154,8 +154,8 @@ asio::awaitable<UpgradeAnswer> Router::upgrade(HttpRequest http) {
     if (refused) co_return UpgradeAnswer(*refused);
     const auto request = std::get<std::shared_ptr<const Request>>(admitted);
     WebSocketSession session = [this, request](WebSocket socket) -> asio::awaitable<void> {
-        return agents::run_session(std::move(socket), request->caller.machine_id, request->caller.machine,
-                                   services_.agents);
+        agents::AgentIdentity agent{request->caller.machine_id, request->caller.machine, request->caller.token_hash};
+        return agents::run_session(std::move(socket), std::move(agent), services_.agents);
     };
     co_return UpgradeAnswer(std::move(session));
 }

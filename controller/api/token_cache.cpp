@@ -42,4 +42,11 @@ void TokenCache::forget(const std::string& hash_prefix) {
     std::erase_if(entries_, [&](const auto& entry) { return entry.first.starts_with(hash_prefix); });
 }
 
+void TokenCache::forget_machine(const std::string& name) {
+    std::erase_if(entries_, [&](const auto& entry) {
+        const auto& caller = entry.second.caller;
+        return caller && caller->kind == model::TokenKind::agent && caller->machine == name;
+    });
+}
+
 } // namespace perfrig::api

@@ -21,7 +21,9 @@ class TokenCache {
 
     // None: no such token, or it was revoked. unavailable: the database can't be asked.
     boost::asio::awaitable<Result<std::optional<Caller>>> find(std::string token);
-    void forget(const std::string& hash_prefix); // revoked here: takes effect at once
+    // Revoked here: takes effect at once.
+    void forget(const std::string& hash_prefix);
+    void forget_machine(const std::string& name); // the agent's tokens of it
 
   private:
     struct Entry {

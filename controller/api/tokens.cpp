@@ -74,6 +74,8 @@ Async revoke_token(Services& services, Shared request) {
     const auto hash = co_await in_store(services, work);
     if (!hash) co_return answer_for(hash.error(), *request);
     services.tokens.forget(*hash);
+    services.agents.registry.cut_token(*hash,
+                                       "its token was revoked: join this machine again, then start its agent anew");
     HttpResponse response;
     response.status = 204;
     co_return response;

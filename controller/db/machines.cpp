@@ -103,6 +103,24 @@ Result<model::Machine> hello(Connection& c, model::Id machine, const HelloUpdate
     return out;
 }
 
+Result<std::optional<std::int64_t>> claim_starts(Connection& c, model::Id machine, std::span<const Start> starts) {
+    std::vector<std::int64_t> epochs;
+    std::vector<std::string> ids;
+    for (const Start& start : starts) {
+        epochs.push_back(start.epoch);
+        ids.push_back(start.id);
+    }
+    PERFRIG_CHECK(c.exec("insert into agent_start (machine_id, epoch, start_id) "
+                         "select $1, epoch, id from unnest($2::bigint[], $3::text[]) as s(epoch, id) "
+                         "on conflict do nothing",
+                         {machine, Param::array(epochs), Param::array(ids)}));
+    PERFRIG_TRY(const Rows other,
+                c.exec("select a.epoch from agent_start a join unnest($2::bigint[], $3::text[]) as s(epoch, id) "
+                       "on a.epoch = s.epoch where a.machine_id = $1 and a.start_id <> s.id order by a.epoch limit 1",
+                       {machine, Param::array(epochs), Param::array(ids)}));
+    return other.empty() ? std::nullopt : std::optional(other.integer(0, 0));
+}
+
 Result<void> seen(Connection& c, model::Id machine, std::optional<std::int64_t> offset_ns,
                   std::optional<std::int64_t> offset_error_ns) {
     PERFRIG_CHECK(c.exec("update machine set last_seen = now(), clock_offset_ns = coalesce($2, clock_offset_ns), "

@@ -29,6 +29,15 @@ struct HelloUpdate {
 };
 Result<model::Machine> hello(Connection& c, model::Id machine, const HelloUpdate& update);
 
+// A start of the machine's agent; `id` as protocol::Hello::start_id.
+struct Start {
+    std::int64_t epoch = 0;
+    std::string id;
+};
+// Remembers starts that are new. The first epoch that is known with another id, if there is one: then another agent has
+// been that start, and nothing may be taken from this one.
+Result<std::optional<std::int64_t>> claim_starts(Connection& c, model::Id machine, std::span<const Start> starts);
+
 // last_seen = now, and the clock's offset where it is known.
 Result<void> seen(Connection& c, model::Id machine, std::optional<std::int64_t> offset_ns,
                   std::optional<std::int64_t> offset_error_ns);

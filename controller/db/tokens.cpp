@@ -58,12 +58,24 @@ Result<void> revoke_of_machine(Connection& c, model::Id machine) {
     return {};
 }
 
-Result<std::vector<std::string>> scrape_hashes(Connection& c) {
-    PERFRIG_TRY(const Rows rows,
-                c.exec("select hash from token where kind = 'scrape' and revoked_at is null order by hash"));
+namespace {
+std::vector<std::string> first_column(const Rows& rows) {
     std::vector<std::string> out;
     for (int i = 0; i < rows.size(); ++i) out.emplace_back(rows.text(i, 0));
     return out;
+}
+} // namespace
+
+Result<std::vector<std::string>> scrape_hashes(Connection& c) {
+    PERFRIG_TRY(const Rows rows,
+                c.exec("select hash from token where kind = 'scrape' and revoked_at is null order by hash"));
+    return first_column(rows);
+}
+
+Result<std::vector<std::string>> hashes_of_machine(Connection& c, model::Id machine) {
+    PERFRIG_TRY(const Rows rows,
+                c.exec("select hash from token where machine_id = $1 and revoked_at is null", {machine}));
+    return first_column(rows);
 }
 
 Result<std::vector<model::Token>> list(Connection& c) {

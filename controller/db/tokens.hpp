@@ -16,9 +16,10 @@ Result<void> create(Connection& c, std::string_view hash, model::TokenKind kind,
                     model::Id machine = 0);
 // None: unknown or revoked.
 Result<std::optional<model::Token>> find(Connection& c, std::string_view hash);
-Result<void> revoke(Connection& c, std::string_view hash);        // not_found
-Result<void> revoke_of_machine(Connection& c, model::Id machine); // every agent token of it
-Result<std::vector<std::string>> scrape_hashes(Connection& c);    // those not revoked
+Result<void> revoke(Connection& c, std::string_view hash);                            // not_found
+Result<void> revoke_of_machine(Connection& c, model::Id machine);                     // every agent token of it
+Result<std::vector<std::string>> hashes_of_machine(Connection& c, model::Id machine); // those not revoked
+Result<std::vector<std::string>> scrape_hashes(Connection& c);                        // those not revoked
 Result<std::vector<model::Token>> list(Connection& c);
 Result<bool> any_of_kind(Connection& c, model::TokenKind kind); // not revoked
 

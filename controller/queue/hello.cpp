@@ -14,20 +14,12 @@ namespace perfrig::queue {
 
 namespace {
 
-Result<void> check(const protocol::Hello& hello, const model::Machine& machine) {
-    const auto refuse = [&](ErrorKind kind, std::string why, std::string remedy) {
-        return fail(kind, "take the hello of", hello.machine, std::move(why), std::move(remedy));
-    };
-    if (hello.machine != machine.name)
-        return refuse(ErrorKind::forbidden, "its token belongs to the machine " + machine.name,
-                      "start it with its own token, or join it anew");
-    if (!choose_version(hello))
-        return refuse(ErrorKind::bad_input,
-                      "it speaks versions " + std::to_string(hello.version_min) + " to " +
-                          std::to_string(hello.version_max) + " of the link, this controller " +
-                          std::to_string(protocol::version),
-                      "install an agent and a controller of the same release");
-    return {};
+// The starts that this agent says it is, and was.
+std::vector<db::machines::Start> starts_of(const protocol::Hello& hello) {
+    std::vector<db::machines::Start> starts{{hello.epoch, hello.start_id}};
+    for (const auto& range : hello.spool)
+        if (range.epoch != hello.epoch) starts.push_back({range.epoch, range.start_id});
+    return starts;
 }
 
 Result<std::vector<protocol::FromController>> carry_out(db::Connection& c, const model::Machine& machine,
@@ -97,10 +89,16 @@ Result<HelloTaken> take_hello(db::Connection& c, model::Id machine_id, const pro
                               const LeaseTimes& times) {
     PERFRIG_TRY(auto transaction, db::Transaction::begin(c));
     PERFRIG_TRY(auto before, db::machines::find_by_id(c, machine_id));
-    PERFRIG_CHECK(check(hello, before));
+    PERFRIG_CHECK(check_hello(hello, before));
     db::machines::HelloUpdate update{hello.boot_id, hello.epoch,       hello.agent_version, hello.profile,
                                      hello.labels,  hello.metrics_url, hello.environment};
     PERFRIG_TRY(auto machine, db::machines::hello(c, machine_id, update));
+    PERFRIG_TRY(const auto other, db::machines::claim_starts(c, machine_id, starts_of(hello)));
+    if (other)
+        return fail(ErrorKind::conflict, "take the hello of", machine.name,
+                    "start " + std::to_string(*other) +
+                        " was another agent's: two agents use one state directory, or " + "one of them a copy of it",
+                    "stop the one that should not be; a machine of its own needs a new state directory and name");
     PERFRIG_TRY(const auto lease, db::queue::lease_of(c, machine_id));
     const auto decision = decide_hello(hello, machine, lease);
 

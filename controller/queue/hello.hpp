@@ -23,7 +23,7 @@ struct HelloTaken {
     std::string told; // one line for the log
 };
 
-// forbidden: another machine's name; bad_input: no common version; conflict: an epoch lower than one seen before.
+// As check_hello(); conflict: an epoch lower than one seen before, or an epoch that was another agent's.
 Result<HelloTaken> take_hello(db::Connection& c, model::Id machine, const protocol::Hello& hello,
                               const LeaseTimes& times);
 

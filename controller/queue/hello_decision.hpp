@@ -31,6 +31,10 @@ struct HelloDecision {
 HelloDecision decide_hello(const protocol::Hello& hello, const model::Machine& machine,
                            const std::optional<model::Lease>& lease);
 
+// Whether this hello can be taken from the agent of that machine at all. forbidden: another machine's name; bad_input:
+// no common version, or something in it is not what it must be (the profile, labels, addresses, ids).
+Result<void> check_hello(const protocol::Hello& hello, const model::Machine& machine);
+
 // Which version of the link both ends speak; none: there is no common one.
 std::optional<int> choose_version(const protocol::Hello& hello);
 

@@ -31,6 +31,32 @@ TEST_CASE("a machine enrols once, says hello and is remembered") {
     CHECK(good(db::machines::unseen_for(db.c(), Milliseconds(60'000))).empty());
 }
 
+TEST_CASE("a start of a machine's agent belongs to the first that was it") {
+    Scratch db;
+    const auto xeon = idle_machine(db.c(), "xeon"), ryzen = idle_machine(db.c(), "ryzen");
+    using Starts = std::vector<db::machines::Start>;
+    const auto claim = [&](const model::Machine& machine, const Starts& starts) {
+        return good(db::machines::claim_starts(db.c(), machine.id, starts));
+    };
+    CHECK(!claim(xeon, Starts{{7, "a"}, {6, ""}}));
+    CHECK(!claim(xeon, Starts{{7, "a"}, {6, ""}})); // the same again
+    CHECK(!claim(ryzen, Starts{{7, "b"}}));         // another machine's
+    CHECK(claim(xeon, Starts{{7, "b"}}) == 7);
+    CHECK(claim(xeon, Starts{{8, "c"}, {6, "d"}}) == 6); // what lies in its spool is another's
+    // Of two at once one wins.
+    auto other = db.connect();
+    good(db.c().exec("begin"));
+    CHECK(!claim(xeon, Starts{{9, "a"}}));
+    std::optional<std::int64_t> second;
+    std::thread late([&] {
+        const Starts starts{{9, "b"}};
+        second = good(db::machines::claim_starts(*other, xeon.id, starts));
+    });
+    good(db.c().exec("commit"));
+    late.join();
+    CHECK(second == 9);
+}
+
 TEST_CASE("a machine's state changes only from the states named") {
     Scratch db;
     const auto machine = idle_machine(db.c(), "xeon");

@@ -29,6 +29,7 @@ struct StandIn {
     std::vector<protocol::Cursor> cursors;
     std::int64_t keep_block = 0;
     std::function<void()> before_welcome;
+    std::optional<protocol::Refusal> refusal; // instead of the welcome
     std::vector<protocol::Hello> hellos;
     std::vector<std::string> tokens;
     std::map<std::int64_t, std::map<std::uint64_t, int>> records; // epoch -> sequence -> how often it came
@@ -86,6 +87,12 @@ struct StandIn {
                 if (const auto* hello = std::get_if<protocol::Hello>(&*decoded)) {
                     hellos.push_back(*hello);
                     if (before_welcome) before_welcome();
+                    if (refusal) {
+                        protocol::FromController no = *refusal;
+                        co_await say(own, std::move(no));
+                        co_await own->close("refused", soon(), 1008);
+                        co_return;
+                    }
                     protocol::Welcome welcome;
                     welcome.cursors = cursors;
                     welcome.heartbeat_every_ms = 50;
@@ -366,5 +373,37 @@ TEST_CASE("a controller that knows more of this start than was ever written is n
         CHECK(co_await r.until([&] { return r.controller.hellos.size() == 2; }));
         CHECK(r.link->figures().last_error.find("the state directory was lost") != std::string::npos);
         CHECK(r.spool->figures().records == 3);
+    });
+}
+
+TEST_CASE("a refusal that lasts is asked about slowly, one that may pass soon, and both heal by themselves") {
+    for (const bool lasting : {true, false}) {
+        CAPTURE(lasting);
+        LinkRig rig;
+        LinkOptions options = rig.options();
+        options.refused_wait = Milliseconds(1'500);
+        rig.make_link(options);
+        rig.controller.refusal = protocol::Refusal{"no common version", true, lasting};
+        rig.run([lasting](LinkRig& r) -> asio::awaitable<void> {
+            const auto began = std::chrono::steady_clock::now();
+            CHECK(co_await r.until([&] { return r.controller.hellos.size() == 3; }));
+            const auto took = std::chrono::steady_clock::now() - began;
+            CHECK((took >= std::chrono::seconds(3)) == lasting);
+            CHECK(r.link->figures().last_error.find("no common version") != std::string::npos);
+            r.controller.refusal.reset();
+            CHECK(co_await r.until([&] { return r.link->figures().connected; }));
+            CHECK(r.link->figures().last_error.empty());
+        });
+    }
+}
+
+TEST_CASE("the hello names this start as its spool does") {
+    LinkRig rig;
+    rig.append(1);
+    rig.run([](LinkRig& r) -> asio::awaitable<void> {
+        CHECK(co_await r.until([&] { return r.controller.hellos.size() == 1; }));
+        const auto& hello = r.controller.hellos.at(0);
+        CHECK(hello.start_id == r.spool->start_id());
+        CHECK(hello.spool.at(0).start_id == hello.start_id);
     });
 }

@@ -21,7 +21,7 @@ std::unique_ptr<Spool> open_spool(const std::string& folder, std::int64_t epoch,
 std::vector<std::filesystem::path> segments_of(const std::string& folder, std::int64_t epoch) {
     std::vector<std::filesystem::path> out;
     for (const auto& entry : std::filesystem::directory_iterator(folder + "/" + std::to_string(epoch)))
-        out.push_back(entry.path());
+        if (entry.path().extension() == ".seg") out.push_back(entry.path());
     std::sort(out.begin(), out.end());
     return out;
 }
@@ -153,6 +153,26 @@ TEST_CASE("acknowledged segments are deleted, unacknowledged records never") {
     CHECK(read_all(*spool).empty());
     REQUIRE(spool->append_event(event_text(1, "later")));
     CHECK(read_all(*spool).back().second.seq == 101); // numbers go on
+}
+
+TEST_CASE("every start has a random id of its own, which stays with its records") {
+    TempFolder folder;
+    std::string first;
+    {
+        const auto spool = open_spool(folder.path("spool"), 1);
+        first = spool->start_id();
+        CHECK(first.size() == 32);
+        spool->append_event(event_text(1, "x")).value();
+        CHECK(spool->ranges().at(0).start_id == first);
+    }
+    std::filesystem::copy(folder.path("spool"), folder.path("copy"), std::filesystem::copy_options::recursive);
+    const auto again = open_spool(folder.path("spool"), 2), copy = open_spool(folder.path("copy"), 2);
+    CHECK(again->start_id() != first);
+    CHECK(again->start_id() != copy->start_id());
+    CHECK(again->ranges().at(0).start_id == first); // the records are the same: so is their start
+    CHECK(copy->ranges().at(0).start_id == first);
+    std::filesystem::remove(folder.path("spool/1/start"));
+    CHECK(open_spool(folder.path("spool"), 3)->ranges().at(0).start_id.empty());
 }
 
 TEST_CASE("an epoch whose records are all acknowledged leaves nothing on disk") {

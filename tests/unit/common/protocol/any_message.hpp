@@ -43,7 +43,8 @@ class Any {
         hello.epoch = id(), hello.open_block = id(), hello.open_run = id(), hello.highest_token = id();
         hello.open_changes = static_cast<int>(number(0, 9));
         hello.profile = object(), hello.labels = object(), hello.environment = object();
-        hello.spool = {{id(), 0, 0}, {id(), 3, 9}};
+        hello.start_id = text();
+        hello.spool = {{id(), 0, 0, ""}, {id(), 3, 9, text()}};
         Heartbeat beat{id(), id(), id(), id(), number(-1000, 1000), std::nullopt, text()};
         return {hello,
                 BlockReady{id(), id()},

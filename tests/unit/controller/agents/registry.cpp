@@ -22,7 +22,8 @@ struct Fixture {
         handle->machine = machine;
         handle->name = "xeon";
         handle->session = session;
-        handle->cut = [this, session] { cut.push_back(session); };
+        handle->token_hash = "hash-" + session;
+        handle->cut = [this, session](const std::string&) { cut.push_back(session); };
         registry.add(handle);
         return handle;
     }
@@ -49,6 +50,18 @@ TEST_CASE("a message meant for an older session is not given to the newer one") 
     CHECK(agent->outbox.empty());
     f.registry.send({1, "b", protocol::EndBlock{7, 40}});
     CHECK(agent->outbox.size() == 1);
+}
+
+TEST_CASE("the link of a token that is revoked is cut, and no other") {
+    Fixture f;
+    f.connect(1, "a");
+    f.connect(2, "b");
+    f.registry.cut_token("hash-b", "revoked");
+    CHECK(f.cut == std::vector<std::string>{"b"});
+    f.registry.cut_machine("nobody", "forgotten");
+    CHECK(f.cut.size() == 1);
+    f.registry.cut_machine("xeon", "forgotten"); // both are called so here
+    CHECK(f.cut == std::vector<std::string>{"b", "a", "b"});
 }
 
 TEST_CASE("an agent that gets another run has not worked its block any more") {

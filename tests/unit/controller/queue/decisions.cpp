@@ -152,3 +152,88 @@ TEST_CASE("a cancelled submission's runs are ended at the agent, which is told o
     view.worked = true;
     CHECK(decide_block(view) == BlockStep::end_block);
 }
+
+namespace {
+
+protocol::Hello good_hello() {
+    protocol::Hello out;
+    out.machine = "xeon";
+    out.epoch = 3;
+    out.start_id = std::string(32, 'a');
+    out.spool = {{2, 1, 5, std::string(32, 'b')}, {1, 1, 2, ""}};
+    out.profile = {{"roles", {{"app", "0-3"}, {"db", "4"}}}, {"share", Json::array({Json::array({"app", "db"})})}};
+    out.labels = {{"cpu", "cascade-lake"}};
+    out.metrics_url = "http://127.0.0.1:9464/metrics";
+    return out;
+}
+
+Result<void> check(const protocol::Hello& hello) {
+    model::Machine xeon;
+    xeon.name = "xeon";
+    return check_hello(hello, xeon);
+}
+
+} // namespace
+
+TEST_CASE("a hello that is as it must be is taken") {
+    CHECK(check(good_hello()));
+    protocol::Hello bare = good_hello();
+    bare.profile = bare.labels = Json::object();
+    bare.metrics_url.clear();
+    bare.spool.clear();
+    CHECK(check(bare));
+}
+
+TEST_CASE("junk in a hello is refused with its place, whatever it is") {
+    using Spoil = void (*)(protocol::Hello&);
+    const std::pair<Spoil, const char*> rows[] = {
+        {[](auto& h) { h.version_min = h.version_max = 2; }, "version"},
+        {[](auto& h) { h.start_id.clear(); }, "start_id"},
+        {[](auto& h) { h.start_id[3] = 'G'; }, "start_id"},
+        {[](auto& h) { h.spool[0].start_id = "x"; }, "epoch 2"},
+        {[](auto& h) { h.metrics_url = "no url"; }, "metrics_url"},
+        {[](auto& h) { h.profile = Json::array(); }, "the profile"},
+        {[](auto& h) { h.profile["rolls"] = 1; }, "rolls"},
+        {[](auto& h) { h.profile["roles"] = "0-3"; }, "roles"},
+        {[](auto& h) { h.profile["roles"]["app"] = true; }, "roles.app"},
+        {[](auto& h) { h.profile["roles"]["app"] = "3-1"; }, "roles.app"},
+        {[](auto& h) { h.profile["roles"]["app"] = "0-99999999"; }, "roles.app"},
+        {[](auto& h) { h.profile["roles"]["a b"] = "0"; }, "roles.a b"},
+        {[](auto& h) { h.profile["roles"][std::string("a\0", 2)] = "0"; }, "role name"},
+        {[](auto& h) {
+             h.profile["memory"] = {{"nobody", "0"}};
+         },
+         "memory.nobody"},
+        {[](auto& h) {
+             h.profile["share"] = {{"app", 7}};
+         },
+         "share"},
+        {[](auto& h) {
+             h.profile["limits"] = {{"processes", -1}};
+         },
+         "limits.processes"},
+        {[](auto& h) {
+             h.profile["allow"] = {{"settings", "all"}};
+         },
+         "allow.settings"},
+        {[](auto& h) { h.profile["roles"]["app"] = std::string(70'000, '0'); }, "65536"},
+        {[](auto& h) {
+             h.labels["cpu"] = {{"a", 1}};
+         },
+         "label 'cpu'"},
+        {[](auto& h) { h.labels["x"] = std::string(20'000, 'x'); }, "labels"},
+        {[](auto& h) { h.environment["raw"] = std::string(3 << 20, 'x'); }, "environment"},
+    };
+    for (const auto& [spoil, word] : rows) {
+        protocol::Hello hello = good_hello();
+        spoil(hello);
+        CAPTURE(word);
+        const auto checked = check(hello);
+        REQUIRE_FALSE(checked);
+        CHECK(checked.error().kind == ErrorKind::bad_input);
+        CHECK_MESSAGE(checked.error().text().find(word) != std::string::npos, checked.error().text());
+    }
+    protocol::Hello other = good_hello();
+    other.machine = "ryzen";
+    CHECK(check(other).error().kind == ErrorKind::forbidden);
+}
