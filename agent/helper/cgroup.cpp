@@ -102,10 +102,11 @@ bool is_true_root(const FileTree& tree, const std::string& folder) {
     return tree.exists(folder + "/cgroup.procs") && !tree.exists(folder + "/cgroup.events");
 }
 
-bool offers_cpuset(const FileTree& tree, const std::string& folder) {
+bool offers(const FileTree& tree, const std::string& folder, std::string_view controller) {
     const auto controllers = tree.read_line(folder + "/cgroup.controllers");
-    return controllers && has(split(*controllers, ' '), "cpuset");
+    return controllers && has(split(*controllers, ' '), controller);
 }
+bool offers_cpuset(const FileTree& tree, const std::string& folder) { return offers(tree, folder, "cpuset"); }
 
 bool only_ours(const FileTree& tree, const std::string& folder, const std::vector<int>& ours) {
     const auto procs = tree.read(folder + "/cgroup.procs");
@@ -128,6 +129,9 @@ void choose_v2(const FileTree& tree, const CgroupHierarchy& v2, const std::vecto
     const auto use_cpuset = [&](const std::string& folder) {
         plan.cpuset = CgroupCpuset::v2;
         plan.kill_parent = plan.cpuset_parent = plan.enable_from = folder;
+        if (!offers(tree, folder, "pids")) return;
+        plan.pids = CgroupPids::v2;
+        plan.pids_parent = folder;
     };
     if (offers_cpuset(tree, *parent) && is_true_root(tree, *parent)) return use_cpuset(*parent);
     if (offers_cpuset(tree, *parent) && only_ours(tree, *parent, ours)) {
@@ -196,6 +200,9 @@ CgroupPlan plan_cgroups(const FileTree& tree, std::string_view state_directory, 
     for (auto& hierarchy : all)
         if (!tree.exists(hierarchy.own)) hierarchy.own = hierarchy.mount;
     for (const auto& hierarchy : all)
+        for (const auto& parent : {hierarchy.own, hierarchy.mount})
+            if (!has(plan.parents, parent)) plan.parents.push_back(parent);
+    for (const auto& hierarchy : all)
         if (hierarchy.v2) choose_v2(tree, hierarchy, ours, plan);
     const CgroupHierarchy* freezer = find_v1(all, "freezer");
     const bool kills = plan.kill == CgroupKill::v2 && has_kill(tree, plan.kill_parent);
@@ -216,6 +223,11 @@ CgroupPlan plan_cgroups(const FileTree& tree, std::string_view state_directory, 
             plan.why += "the cpuset hierarchy at " + cpuset->own + " can't be written by this user; ";
         }
     }
+    if (const CgroupHierarchy* pids = find_v1(all, "pids"); pids && plan.pids == CgroupPids::none)
+        if (const auto parent = parent_in(tree, *pids)) {
+            plan.pids = CgroupPids::v1;
+            plan.pids_parent = *parent;
+        }
     plan.why += plan.kill == CgroupKill::none
                     ? "runs are ended by process tree"
                     : "runs are ended by " + std::string(to_string(plan.kill)) + " in " + plan.kill_parent;

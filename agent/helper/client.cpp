@@ -119,6 +119,7 @@ Result<RunEnded> RunGuard::end(Deadline deadline) {
 struct HelperClient::State {
     mutable std::mutex mutex;
     UniqueFd socket;
+    pid_t child = -1;
     pid_t helper = -1;
     std::int64_t last_id = 0;
     std::deque<RunLost> lost;
@@ -165,8 +166,9 @@ struct HelperClient::State {
     }
 };
 
-HelperClient::HelperClient(UniqueFd socket, pid_t helper) : state_(std::make_unique<State>()) {
+HelperClient::HelperClient(UniqueFd socket, pid_t child, pid_t helper) : state_(std::make_unique<State>()) {
     state_->socket = std::move(socket);
+    state_->child = child;
     state_->helper = helper;
 }
 HelperClient::HelperClient(HelperClient&&) noexcept = default;
@@ -175,19 +177,19 @@ HelperClient& HelperClient::operator=(HelperClient&&) noexcept = default;
 HelperClient::~HelperClient() {
     if (!state_) return;
     state_->socket.reset();
-    if (state_->helper <= 0) return;
-    // The helper exits by itself; it is waited for, so that an agent that ended has left nothing running.
+    if (state_->child <= 0) return;
+    // Helper and warden exit by themselves; they are waited for, so that an agent that ended has left nothing running.
     const auto deadline = Deadline::in(time_for_helper);
     while (!deadline.passed()) {
-        const pid_t got = ::waitpid(state_->helper, nullptr, WNOHANG);
-        if (got == state_->helper || (got < 0 && errno != EINTR)) return;
+        const pid_t got = ::waitpid(state_->child, nullptr, WNOHANG);
+        if (got == state_->child || (got < 0 && errno != EINTR)) return;
         ::poll(nullptr, 0, 5);
     }
 }
 
-Result<RunGuard> HelperClient::begin_run(RunName run, Deadline deadline) {
+Result<RunGuard> HelperClient::begin_run(RunName run, Deadline deadline, std::int64_t most_processes) {
     std::vector<UniqueFd> fds;
-    PERFRIG_TRY(const Message result, state_->ask(BeginRun{run}, {}, fds, deadline));
+    PERFRIG_TRY(const Message result, state_->ask(BeginRun{run, most_processes}, {}, fds, deadline));
     JsonReader in(result, "the answer to begin_run");
     std::string directory = in.string("directory");
     if (fds.size() != 1) in.fault("no guardian came with it");

@@ -40,6 +40,7 @@ class RunGuard {
     Result<ProcessExited> next_event(Deadline deadline);
     int event_fd() const { return socket_.get(); } // readable: next_event has something; poll has_event() first
     bool has_event() const { return !events_.empty(); }
+    bool lost() const { return lost_; } // the guardian was found to be gone
     // Ends everything the run started and removes its cgroup; the run directory stays (HelperClient::end_run removes
     // it). Exits of processes still running are returned by next_event afterwards. The second call does nothing.
     Result<RunEnded> end(Deadline deadline);
@@ -62,15 +63,15 @@ class RunGuard {
 
 class HelperClient {
   public:
-    // `helper` is the helper's pid where it is a child of this process, else -1.
-    HelperClient(UniqueFd socket, pid_t helper);
+    // `child`: the process to wait for at the end (the warden), -1 for none; `helper`: that which answers.
+    HelperClient(UniqueFd socket, pid_t child, pid_t helper);
     HelperClient(HelperClient&&) noexcept;
     HelperClient& operator=(HelperClient&&) noexcept;
     ~HelperClient(); // closes: the helper ends all runs of this agent and exits
 
     // Makes the run's directory and cgroup and starts its guardian. conflict: it is already open, or its directory
-    // exists.
-    Result<RunGuard> begin_run(RunName run, Deadline deadline);
+    // exists. `most_processes`: what the run may have at a time, threads counted; 0: no limit.
+    Result<RunGuard> begin_run(RunName run, Deadline deadline, std::int64_t most_processes = 0);
     // Ends everything of all attempts of this run, guardian or not; idempotent. With `remove_directory` its directories
     // go too.
     Result<RunEnded> end_run(std::int64_t run_id, bool remove_directory, Deadline deadline);

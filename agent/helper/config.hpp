@@ -1,6 +1,7 @@
 // What the helper is told once, at start; the agent can't change it afterwards, whatever happens to the agent.
 #pragma once
 
+#include "common/base/clock.hpp"
 #include "common/base/file_tree.hpp"
 
 #include <string>
@@ -17,7 +18,8 @@ struct HelperConfig {
     std::string agent_user;    // root only: what the agent becomes. Required then, never uid 0
     std::string workload_user; // root only: what workloads run as. Required then, never uid 0
     bool use_cgroups = true;   // false: as on a machine without them: affinity alone, runs are ended by process tree
-    FileTree tree{"/"};        // where /proc, /etc and the cgroup mounts are
+    Milliseconds time_to_end{15'000}; // for what one run started, until it counts as left
+    FileTree tree{"/"};               // where /proc, /etc and the cgroup mounts are
 };
 
 } // namespace perfrig

@@ -41,6 +41,7 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
         const bool good = field == 3    ? !value.empty() && ((process.state = value.front()), true)
                           : field == 4  ? read_number(value, process.parent)
                           : field == 6  ? read_number(value, process.session)
+                          : field == 7  ? read_number(value, process.terminal)
                           : field == 22 ? read_number(value, process.start_ticks)
                                         : true;
         if (!good || (space == std::string_view::npos && field < 22)) return std::nullopt;
@@ -101,6 +102,12 @@ bool signal_exactly(const FileTree& tree, const ProcessStat& process, int signal
 
 Result<std::int64_t> kill_descendants(const FileTree& tree, const std::vector<pid_t>& spared, Deadline deadline,
                                       const std::function<void()>& reap) {
+    const auto find = [&] { return descendants_of(all_processes(tree), ::getpid(), spared); };
+    return kill_all(tree, find, deadline, reap);
+}
+
+Result<std::int64_t> kill_all(const FileTree& tree, const std::function<std::vector<ProcessStat>()>& find,
+                              Deadline deadline, const std::function<void()>& reap) {
     std::set<std::pair<pid_t, std::uint64_t>> killed;
     int empty_looks = 0; // one look can miss a process whose parent ended while it was taken
     for (int step_ms = 1;; step_ms = std::min(step_ms * 2, longest_step_ms)) {
@@ -108,7 +115,7 @@ Result<std::int64_t> kill_descendants(const FileTree& tree, const std::vector<pi
         std::vector<ProcessStat> victims;
         std::set<pid_t> stopped;
         for (int round = 0; round < most_stop_rounds; ++round) {
-            victims = descendants_of(all_processes(tree), ::getpid(), spared);
+            victims = find();
             std::erase_if(victims, [](const ProcessStat& p) { return !alive(p); });
             bool news = false;
             for (const auto& victim : victims)

@@ -19,6 +19,7 @@ struct ProcessStat { // from /proc/PID/stat
     char state = '?';
     pid_t parent = -1;
     pid_t session = -1;
+    std::int64_t terminal = 0;     // device number of the controlling terminal; 0: none
     std::uint64_t start_ticks = 0; // since boot; with pid: which process it is, though pids are reused
 };
 std::optional<ProcessStat> parse_process_stat(std::string_view text);
@@ -32,8 +33,12 @@ std::vector<ProcessStat> descendants_of(const std::vector<ProcessStat>& all, pid
 // second look at its start time.
 bool signal_exactly(const FileTree& tree, const ProcessStat& process, int signal);
 
-// Kills all descendants of the calling process but `spared` and theirs. `reap` reaps what has ended. Returns how many
-// were killed; timed_out when some are left.
+// Kills what `find` finds (the living alone matter), again and again until it finds nothing: stopped first, so that
+// nothing forks away meanwhile. `reap` reaps what has ended. Returns how many were killed; timed_out when some are
+// left.
+Result<std::int64_t> kill_all(const FileTree& tree, const std::function<std::vector<ProcessStat>()>& find,
+                              Deadline deadline, const std::function<void()>& reap);
+// All descendants of the calling process but `spared` and theirs.
 Result<std::int64_t> kill_descendants(const FileTree& tree, const std::vector<pid_t>& spared, Deadline deadline,
                                       const std::function<void()>& reap);
 

@@ -1,6 +1,7 @@
 #include "agent/helper/ending.hpp"
 
 #include "agent/helper/descendants.hpp"
+#include "agent/helper/leftovers.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -9,9 +10,15 @@
 
 namespace perfrig {
 
-RunEnded end_everything(const RunPlace& place, const RunName& run, const std::vector<pid_t>& spared, Deadline deadline,
+std::string this_boot(const FileTree& tree) {
+    const auto id = tree.read_line("/proc/sys/kernel/random/boot_id");
+    return id ? *id : "unknown";
+}
+
+RunEnded end_everything(const RunPlace& place, const RunName& run, const std::vector<pid_t>& spared,
                         const std::function<void()>& reap) {
     RunEnded ended;
+    const auto deadline = Deadline::in(place.time_to_end);
     const auto fault = [&](const Error& error) {
         ended.clean = false;
         ended.why += (ended.why.empty() ? "" : "; ") + error.text();
@@ -27,8 +34,44 @@ RunEnded end_everything(const RunPlace& place, const RunName& run, const std::ve
         ended.killed += *by_descent;
     else
         fault(by_descent.error());
+    // What is below us no more: another's death took it out of the line.
+    const auto by_mark = kill_all(
+        place.tree,
+        [&] {
+            std::vector<ProcessStat> marked;
+            for (const auto& one : find_leftovers(place.tree, place.work.path(), place.work.workload().uid, spared))
+                if (one.run == run) marked.push_back(one.process);
+            return marked;
+        },
+        deadline, reap);
+    if (by_mark)
+        ended.killed += *by_mark;
+    else
+        fault(by_mark.error());
     if (ended.clean) place.work.note_end(run);
     return ended;
+}
+
+Result<SweepReport> sweep_runs(const RunPlace& place, const std::set<RunName>& guarded,
+                               const std::vector<pid_t>& spared, const std::function<void()>& reap) {
+    std::set<RunName> runs;
+    for (const auto& run : place.cgroups.runs()) runs.insert(run);
+    const auto noted = place.work.noted();
+    for (const auto& note : noted) runs.insert(note.run);
+    for (const auto& one : find_leftovers(place.tree, place.work.path(), place.work.workload().uid, spared))
+        runs.insert(one.run);
+    SweepReport report;
+    for (const auto& run : runs) {
+        if (guarded.contains(run)) continue;
+        for (const auto& note : noted)
+            if (note.run == run) report.killed += end_noted(place.tree, note, this_boot(place.tree));
+        const RunEnded ended = end_everything(place, run, spared, reap);
+        if (!ended.clean) return fail(ErrorKind::unavailable, "end what is left of", run.text(), ended.why);
+        report.killed += ended.killed;
+        report.runs.push_back(run.text());
+    }
+    place.cgroups.remove_empty();
+    return report;
 }
 
 std::int64_t end_noted(const FileTree& tree, const WorkBase::Noted& noted, const std::string& boot_id) {

@@ -2,11 +2,13 @@
 
 #include "agent/helper/channel.hpp"
 #include "agent/helper/descendants.hpp"
+#include "agent/helper/leftovers.hpp"
 #include "agent/helper/process_setup.hpp"
 #include "agent/helper/requests.hpp"
 #include "common/base/log.hpp"
 
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <deque>
 #include <map>
@@ -19,7 +21,6 @@ namespace perfrig {
 
 namespace {
 
-constexpr Milliseconds time_to_end{15'000};
 constexpr std::size_t most_unread_packets = 8192; // an agent that reads so little is as good as gone
 constexpr std::size_t most_spawned = 4096;        // in one run
 
@@ -110,6 +111,8 @@ class Guardian {
         SpawnRequest request;
         request.argv = order.argv;
         request.environment = order.environment;
+        std::erase_if(request.environment, [](const auto& entry) { return entry.first == run_marker; });
+        request.environment.emplace_back(run_marker, setup_.directory);
         request.directory = order.directory.starts_with('/') ? order.directory
                             : order.directory.empty()        ? setup_.directory
                                                              : setup_.directory + "/" + order.directory;
@@ -123,6 +126,10 @@ class Guardian {
             request.memory_nodes = order.memory_nodes;
         request.speculation = order.speculation;
         request.user = setup_.user;
+        request.no_new_privileges = true;
+        const auto by_cgroup = cgroups.process_limit(setup_.run);
+        if (setup_.most_processes > 0 && !by_cgroup) request.most_processes_of_user = setup_.most_processes;
+        request.die_with_parent = true; // one thread, here and for good
         PERFRIG_TRY(const SpawnedProcess process, spawn(request));
         alive_.emplace(process.pid, order.name);
         ++spawned_;
@@ -131,8 +138,27 @@ class Guardian {
         if (const auto stat = read_process_stat(setup_.place.tree, process.pid))
             if (const auto noted = setup_.place.work.note_process(setup_.run, process.pid, stat->start_ticks); !noted)
                 log::warning(noted.error().text());
-        return Spawned{process.pid, process.start_ns, std::string(to_string(cgroup.cpuset)), cgroup.cpuset_why,
-                       cgroup.folders};
+        Spawned spawned{process.pid,    process.start_ns,      std::string(to_string(cgroup.cpuset)), cgroup.cpuset_why,
+                        cgroup.folders, by_cgroup.value_or(0), by_cgroup ? "cgroup" : "none"};
+        if (const auto limit = own_process_limit(process.pid); limit && request.most_processes_of_user) {
+            spawned.most_processes = *limit;
+            spawned.processes_by = "rlimit";
+        }
+        return spawned;
+    }
+
+    // "Max processes             4096                 4096                 processes": proc(5).
+    std::optional<std::int64_t> own_process_limit(pid_t pid) const {
+        constexpr std::string_view name = "Max processes";
+        const auto text = setup_.place.tree.read("/proc/" + std::to_string(pid) + "/limits");
+        const auto line = text ? text->find(name) : std::string::npos;
+        if (line == std::string::npos) return std::nullopt;
+        const auto digits = text->find_first_not_of(' ', line + name.size());
+        std::int64_t most = 0;
+        if (digits == std::string::npos ||
+            std::from_chars(text->data() + digits, text->data() + text->size(), most).ec != std::errc())
+            return std::nullopt; // it has ended, or "unlimited"
+        return most;
     }
 
     Result<void> signal_process(const SignalProcess& order) {
@@ -147,7 +173,9 @@ class Guardian {
     }
 
     void end() {
-        ended_ = end_everything(setup_.place, setup_.run, {}, Deadline::in(time_to_end), [&] { reap(); });
+        const std::int64_t refused = setup_.place.cgroups.refused_processes(setup_.run); // goes with the cgroup
+        ended_ = end_everything(setup_.place, setup_.run, {}, [&] { reap(); });
+        ended_->refused_processes = refused;
         reap();
     }
 

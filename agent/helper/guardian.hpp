@@ -14,8 +14,9 @@ struct GuardianSetup {
     std::string directory;    // of the run, absolute
     std::optional<User> user; // what workloads become; none where the guardian has no privileges itself
     RunPlace place;
-    pid_t helper = -1; // whose child it was born as
-    UniqueFd agent;    // its end of the channel
+    std::int64_t most_processes = 0; // of the run; 0: no limit
+    pid_t helper = -1;               // whose child it was born as
+    UniqueFd agent;                  // its end of the channel
 };
 
 // In the forked child. Returns its exit code: 0 when nothing of the run is left.

@@ -6,13 +6,13 @@
 #include "agent/helper/guardian.hpp"
 #include "agent/helper/process_setup.hpp"
 #include "agent/helper/requests.hpp"
+#include "agent/helper/traces.hpp"
 #include "common/base/log.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
-#include <grp.h>
 #include <map>
 #include <poll.h>
 #include <set>
@@ -23,7 +23,6 @@ namespace perfrig {
 
 namespace {
 
-constexpr Milliseconds time_to_end{15'000};        // one run
 constexpr Milliseconds time_for_guardians{20'000}; // to end their runs after the agent is gone
 constexpr Milliseconds time_to_remove{20'000};     // one directory
 constexpr Milliseconds time_to_send{5'000};
@@ -50,19 +49,16 @@ Result<std::string> read_memory_file(int fd) {
 
 class Helper {
   public:
-    Helper(const HelperConfig& config, const User& workload, RunCgroups cgroups, WorkBase work, UniqueFd agent,
-           UniqueFd signals)
-        : config_(config), tree_(config.tree), workload_(workload), privileged_(::geteuid() == 0),
-          cgroups_(std::move(cgroups)), work_(std::move(work)), place_{tree_, cgroups_, work_},
-          agent_(std::move(agent)), signals_(std::move(signals)) {
-        const auto boot_id = tree_.read_line("/proc/sys/kernel/random/boot_id");
-        boot_id_ = boot_id ? *boot_id : "unknown";
-    }
+    Helper(HelperSetup setup, UniqueFd signals)
+        : config_(setup.config), place_(setup.place), cgroups_(place_.cgroups), work_(place_.work),
+          workload_(setup.workload), privileged_(::geteuid() == 0), agent_(std::move(setup.agent)),
+          warden_(std::move(setup.warden)), signals_(std::move(signals)) {}
 
     int run() {
         while (!over_) {
-            pollfd ready[2] = {{agent_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
-            if (::poll(ready, 2, -1) < 0 && errno != EINTR) break;
+            pollfd ready[3] = {{agent_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}, {warden_.get(), POLLIN, 0}};
+            if (::poll(ready, 3, -1) < 0 && errno != EINTR) break;
+            over_ = ready[2].revents != 0; // without its warden nothing would end the runs if we were killed
             if (ready[1].revents) {
                 drain_signals(signals_.get());
                 reap();
@@ -98,7 +94,7 @@ class Helper {
     }
 
     RunEnded end(const RunName& run) {
-        return end_everything(place_, run, own_children(), Deadline::in(time_to_end), [&] { reap(); });
+        return end_everything(place_, run, own_children(), [&] { reap(); });
     }
 
     void end_lost() {
@@ -142,25 +138,28 @@ class Helper {
         const RunName& run = verb.run;
         if (guardians_.contains(run))
             return fail(ErrorKind::conflict, "begin", run.text(), "it is open already", "end it first");
-        PERFRIG_CHECK(cgroups_.end_run(run, Deadline::in(time_to_end), [&] { reap(); })); // leftovers of the same name
+        PERFRIG_CHECK(
+            cgroups_.end_run(run, Deadline::in(place_.time_to_end), [&] { reap(); })); // leftovers of the same name
         PERFRIG_TRY(const std::string directory, work_.make_run_directory(run));
         const auto give_up = [&](Error error) {
-            static_cast<void>(cgroups_.end_run(run, Deadline::in(time_to_end), [&] { reap(); }));
+            static_cast<void>(cgroups_.end_run(run, Deadline::in(place_.time_to_end), [&] { reap(); }));
             static_cast<void>(work_.remove_run_directory(run, Deadline::in(time_to_remove)));
             work_.note_end(run);
             return error;
         };
-        if (const auto made = cgroups_.make_run(run); !made) return give_up(made.error());
-        if (const auto noted = work_.note_begin(run, boot_id_); !noted) return give_up(noted.error());
+        if (const auto made = cgroups_.make_run(run, verb.most_processes); !made) return give_up(made.error());
+        if (const auto noted = work_.note_begin(run, this_boot(place_.tree)); !noted) return give_up(noted.error());
+        const TraceLook before = look_for_traces(place_.tree, workload_.uid);
         auto channel = make_channel();
         if (!channel) return give_up(channel.error());
         const pid_t self = ::getpid();
         const pid_t guardian = ::fork();
         if (guardian < 0) return give_up(fail_errno(errno, "start the guardian of", run.text()));
         if (guardian == 0)
-            ::_exit(run_guardian({run, directory, privileged_ ? std::optional(workload_) : std::nullopt, place_, self,
-                                  std::move(channel->second)}));
+            ::_exit(run_guardian({run, directory, privileged_ ? std::optional(workload_) : std::nullopt, place_,
+                                  verb.most_processes, self, std::move(channel->second)}));
         guardians_.emplace(run, guardian);
+        before_.insert_or_assign(run, before);
         fds.push_back(std::move(channel->first)); // closed here once it is sent: the agent's copy is the life line
         return Message{{"directory", directory}};
     }
@@ -181,9 +180,27 @@ class Helper {
             all.clean = all.clean && ended.clean;
             all.why += ended.why;
         }
+        // Not an error of the end: a folder disturbs no measurement as a process would.
         if (verb.remove_directory)
-            PERFRIG_CHECK(remove_directories([&](const RunName& run) { return run.run_id == verb.run_id; }));
+            if (const auto removed = remove_directories([&](const RunName& run) { return run.run_id == verb.run_id; });
+                !removed)
+                all.traces.push_back(removed.error().text());
+        for (auto one = before_.begin(); one != before_.end();)
+            one = one->first.run_id == verb.run_id ? take_traces(one, all.traces) : std::next(one);
         return encode(all);
+    }
+
+    // Removed only where the user is the workloads' alone: nobody else's user, and no process of his was there before
+    // the run.
+    std::map<RunName, TraceLook>::iterator take_traces(std::map<RunName, TraceLook>::iterator one,
+                                                       std::vector<std::string>& traces) {
+        constexpr uid_t nobody = 65534; // what many programs run as
+        const bool own = privileged_ && workload_.uid != nobody && !one->second.user_has_others;
+        if (guardians_.empty()) {
+            const auto found = clear_traces(place_.tree, one->second, workload_, own, Deadline::in(time_to_remove));
+            traces.insert(traces.end(), found.begin(), found.end());
+        }
+        return before_.erase(one);
     }
 
     // So that it starts nothing more while the run is ended over its head. Its processes become our children.
@@ -204,20 +221,9 @@ class Helper {
     }
 
     Result<Message> serve(const Sweep& verb, const Packet&, std::vector<UniqueFd>&) {
-        std::set<RunName> runs;
-        SweepReport report;
-        for (const auto& run : cgroups_.runs()) runs.insert(run);
-        const auto noted = work_.noted();
-        for (const auto& note : noted) runs.insert(note.run);
-        for (const auto& run : runs) {
-            if (guardians_.contains(run)) continue; // of this agent, and well
-            for (const auto& note : noted)
-                if (note.run == run) report.killed += end_noted(tree_, note, boot_id_);
-            const RunEnded ended = end(run);
-            if (!ended.clean) return fail(ErrorKind::unavailable, "end what is left of", run.text(), ended.why);
-            report.killed += ended.killed;
-            report.runs.push_back(run.text());
-        }
+        std::set<RunName> guarded; // of this agent, and well
+        for (const auto& [run, pid] : guardians_) guarded.insert(run);
+        PERFRIG_TRY(const SweepReport report, sweep_runs(place_, guarded, own_children(), [&] { reap(); }));
         // That no process is left is what a start depends on; a folder that can't be removed (too deep, too many files)
         // must not keep the agent from starting for ever.
         const auto deadline = Deadline::in(time_to_remove);
@@ -242,7 +248,7 @@ class Helper {
 
     Result<Message> serve(const OpenCounts& verb, const Packet&, std::vector<UniqueFd>& fds) {
         if (counts_reader_ > 0) return fail(ErrorKind::conflict, "open", "thread counts", "they are open already");
-        PERFRIG_TRY(CountsReader reader, start_counts_reader(tree_, config_.agent_user, verb.cpus));
+        PERFRIG_TRY(CountsReader reader, start_counts_reader(place_.tree, config_.agent_user, verb.cpus));
         counts_reader_ = reader.pid;
         fds.push_back(std::move(reader.agent));
         return Message::object();
@@ -278,45 +284,30 @@ class Helper {
     }
 
     const HelperConfig& config_;
-    const FileTree& tree_;
+    const RunPlace place_;
+    const RunCgroups& cgroups_;
+    const WorkBase& work_;
     const User& workload_;
     const bool privileged_;
-    RunCgroups cgroups_;
-    WorkBase work_;
-    RunPlace place_;
     UniqueFd agent_;
+    UniqueFd warden_;
     UniqueFd signals_;
-    std::string boot_id_;
-    std::map<RunName, pid_t> guardians_; // our children, unreaped
-    pid_t counts_reader_ = -1;           // the same
-    std::vector<RunLost> lost_;          // whose guardians ended badly, to be ended by us
+    pid_t counts_reader_ = -1;            // our child, unreaped
+    std::map<RunName, pid_t> guardians_;  // our children, unreaped
+    std::map<RunName, TraceLook> before_; // what there was when the run began
+    std::vector<RunLost> lost_;           // whose guardians ended badly, to be ended by us
     bool over_ = false;
 };
 
 } // namespace
 
-int run_helper(const HelperConfig& config, const User& workload, UniqueFd agent) {
-    const auto refuse = [&](const Error& error) {
-        static_cast<void>(send_packet(agent.get(), error_text(0, error), {}, Deadline::in(time_to_send)));
-        return 1;
-    };
-    auto signals = set_up_process(config.tree, "perfrig-helper", {agent.get()});
-    if (!signals) return refuse(signals.error());
-    // The workload's groups, for touching files as its user; root itself needs none.
-    if (::geteuid() == 0 && ::setgroups(workload.groups.size(), workload.groups.data()) != 0)
-        return refuse(fail_errno(errno, "take the groups of", workload.name));
-    auto work = WorkBase::open(config.work_base, workload);
-    if (!work) return refuse(work.error());
-    const std::vector<int> ours{::getpid(), ::getppid()};
-    CgroupPlan plan;
-    plan.why = "cgroups are switched off by configuration";
-    if (config.use_cgroups) plan = plan_cgroups(config.tree, config.state_directory, ours);
-    RunCgroups cgroups(config.tree, plan);
-    cgroups.prepare(ours);
-    if (const auto said = send_packet(agent.get(), reply_text(0, Json::object()), {}, Deadline::in(time_to_send));
-        !said)
-        return 1;
-    return Helper(config, workload, std::move(cgroups), *std::move(work), std::move(agent), *std::move(signals)).run();
+int run_helper(HelperSetup setup) {
+    std::vector<int> keep = setup.place.work.descriptors();
+    keep.insert(keep.end(), {setup.agent.get(), setup.warden.get()});
+    auto signals = set_up_process(setup.place.tree, "perfrig-helper", keep);
+    const auto word = signals ? reply_text(0, Json{{"helper", ::getpid()}}) : error_text(0, signals.error());
+    if (!send_packet(setup.agent.get(), word, {}, Deadline::in(time_to_send)) || !signals) return 1;
+    return Helper(std::move(setup), *std::move(signals)).run();
 }
 
 } // namespace perfrig

@@ -3,13 +3,22 @@
 #pragma once
 
 #include "agent/helper/config.hpp"
+#include "agent/helper/ending.hpp"
 #include "common/base/unique_fd.hpp"
 #include "common/process/users.hpp"
 
 namespace perfrig {
 
-// In the forked child; `agent` is its end of the channel. The first packet says that it is ready, or why not.
-// Returns its exit code.
-int run_helper(const HelperConfig& config, const User& workload, UniqueFd agent);
+struct HelperSetup {
+    const HelperConfig& config;
+    RunPlace place;
+    const User& workload;
+    UniqueFd warden; // end of file: its parent is gone
+    UniqueFd agent;  // its end of the channel
+};
+
+// In the forked child. The first packet says that it is ready, and its pid. Returns its exit code: 0 where nothing is
+// left of any run.
+int run_helper(HelperSetup setup);
 
 } // namespace perfrig

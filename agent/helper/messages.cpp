@@ -16,7 +16,11 @@ Json with_run(const char* name, const RunName& run) {
 }
 
 struct EncodeHelper {
-    Message operator()(const BeginRun& v) const { return with_run("begin_run", v.run); }
+    Message operator()(const BeginRun& v) const {
+        Json m = with_run("begin_run", v.run);
+        m["most_processes"] = v.most_processes;
+        return m;
+    }
     Message operator()(const EndRun& v) const {
         Json m = verb("end_run");
         m["run_id"] = v.run_id;
@@ -116,7 +120,9 @@ Message encode(const Spawned& s) {
             {"start_ns", s.start_ns},
             {"cpuset", s.cpuset},
             {"cpuset_why", s.cpuset_why},
-            {"cgroups", s.cgroups}};
+            {"cgroups", s.cgroups},
+            {"most_processes", s.most_processes},
+            {"processes_by", s.processes_by}};
 }
 
 Result<Spawned> decode_spawned(const Message& message) {
@@ -127,6 +133,8 @@ Result<Spawned> decode_spawned(const Message& message) {
     s.cpuset = in.string("cpuset");
     s.cpuset_why = in.string("cpuset_why");
     s.cgroups = texts(in, "cgroups");
+    s.most_processes = in.integer("most_processes");
+    s.processes_by = in.string("processes_by");
     PERFRIG_CHECK(in.finish());
     return s;
 }
@@ -156,11 +164,18 @@ Result<ProcessExited> decode_exited(const Message& message) {
     return e;
 }
 
-Message encode(const RunEnded& e) { return {{"killed", e.killed}, {"clean", e.clean}, {"why", e.why}}; }
+Message encode(const RunEnded& e) {
+    return {{"killed", e.killed},
+            {"clean", e.clean},
+            {"why", e.why},
+            {"refused_processes", e.refused_processes},
+            {"traces", e.traces}};
+}
 
 Result<RunEnded> decode_ended(const Message& message) {
     JsonReader in(message, "the end of a run");
-    RunEnded e{in.integer("killed"), in.boolean_or("clean", false), in.string("why")};
+    RunEnded e{in.integer("killed"), in.boolean_or("clean", false), in.string("why"), in.integer("refused_processes"),
+               texts(in, "traces")};
     PERFRIG_CHECK(in.finish());
     return e;
 }

@@ -35,7 +35,7 @@ struct SpawnOrder {
     std::string name; // within the run: [A-Za-z0-9_-][A-Za-z0-9._-]{0,63}; names its cgroup
     std::string role; // the same letters
     std::vector<std::string> argv;
-    Environment environment; // exactly this, nothing is added
+    Environment environment; // exactly this, and PERFRIG_RUN (leftovers.hpp)
     std::string directory;   // "": the run's directory; relative: within it; or absolute
     CpuList cpus;            // the grant; empty: not pinned
     CpuList memory_nodes;    // empty: all
@@ -51,6 +51,10 @@ struct Spawned {
     std::string cpuset;               // "v1", "v2", or "none": by affinity alone
     std::string cpuset_why;           // where none: why
     std::vector<std::string> cgroups; // folders of this process's cgroups, absolute
+    // The limit of processes and threads as read back, and what holds to it: "cgroup" (the run as a whole), "rlimit"
+    // (RLIMIT_NPROC, which counts all of the user's, whoever started them), "none".
+    std::int64_t most_processes = 0;
+    std::string processes_by;
 };
 
 struct ProcessExited {
@@ -64,9 +68,11 @@ struct ProcessExited {
 };
 
 struct RunEnded {
-    std::int64_t killed = 0; // processes that had to be killed, as far as they were seen one by one
-    bool clean = true;       // nothing is left, cgroup removed
-    std::string why;         // where not clean
+    std::int64_t killed = 0;            // processes that had to be killed, as far as they were seen one by one
+    bool clean = true;                  // nothing is left, cgroup removed
+    std::string why;                    // where not clean
+    std::int64_t refused_processes = 0; // how often the run was refused a process or thread for its limit
+    std::vector<std::string> traces;    // what it left outside of processes, each with what became of it
 };
 
 struct SweepReport {

@@ -79,8 +79,8 @@ std::optional<SpeculationWish> wish(JsonReader& in, const char* key) {
 HelperVerb decode_helper_verb(JsonReader& in, const Json& m, const std::string& verb, std::size_t& fds_wanted) {
     fds_wanted = verb == "write_file" ? 1 : 0;
     if (verb == "begin_run") {
-        only(in, m, {"run_id", "attempt"});
-        return BeginRun{run_name(in)};
+        only(in, m, {"run_id", "attempt", "most_processes"});
+        return BeginRun{run_name(in), in.has("most_processes") ? bounded(in, "most_processes", 0, 1'000'000) : 0};
     }
     if (verb == "end_run") {
         only(in, m, {"run_id", "remove_directory"});

@@ -9,6 +9,7 @@ namespace perfrig {
 
 struct BeginRun {
     RunName run;
+    std::int64_t most_processes = 0; // 0: no limit
 };
 struct EndRun {
     std::int64_t run_id = 0;

@@ -31,6 +31,7 @@ std::vector<std::string> RunCgroups::bases() const {
     std::vector<std::string> all;
     if (plan_.kill != CgroupKill::none) all.push_back(kill_base());
     if (plan_.cpuset == CgroupCpuset::v1) all.push_back(cpuset_base());
+    if (plan_.pids == CgroupPids::v1) all.push_back(pids_base());
     return all;
 }
 
@@ -50,6 +51,7 @@ void RunCgroups::prepare(const std::vector<int>& ours) {
         if (kill_too) plan_.kill = CgroupKill::none;
         if (kill_too || plan_.cpuset == CgroupCpuset::v2) plan_.enable_from.clear();
         if (!kill_too || plan_.cpuset == CgroupCpuset::v2) plan_.cpuset = CgroupCpuset::none;
+        if (plan_.cpuset != CgroupCpuset::v2 && plan_.pids == CgroupPids::v2) plan_.pids = CgroupPids::none;
     };
     if (plan_.kill != CgroupKill::none)
         if (const auto made = make_folder(kill_base()); !made) strike(made.error(), true);
@@ -65,6 +67,10 @@ void RunCgroups::prepare(const std::vector<int>& ours) {
         };
         if (const auto enabled = enable(); !enabled) strike(enabled.error(), false);
     }
+    if (plan_.pids == CgroupPids::v2 && (!write(plan_.enable_from + "/cgroup.subtree_control", "+pids") ||
+                                         !write(kill_base() + "/cgroup.subtree_control", "+pids")))
+        plan_.pids = CgroupPids::none; // each process is limited instead
+    if (plan_.pids == CgroupPids::v1 && !make_folder(pids_base())) plan_.pids = CgroupPids::none;
     if (plan_.cpuset == CgroupCpuset::v1) {
         auto made = make_folder(cpuset_base());
         if (made) made = inherit_v1_cpuset(cpuset_base());
@@ -72,12 +78,31 @@ void RunCgroups::prepare(const std::vector<int>& ours) {
     }
 }
 
-Result<void> RunCgroups::make_run(const RunName& run) const {
+Result<void> RunCgroups::make_run(const RunName& run, std::int64_t most_processes) const {
     for (const auto& base : bases()) PERFRIG_CHECK(make_folder(base + "/" + run.text()));
     if (plan_.cpuset == CgroupCpuset::v1) PERFRIG_CHECK(inherit_v1_cpuset(cpuset_base() + "/" + run.text()));
     if (plan_.cpuset == CgroupCpuset::v2)
         PERFRIG_CHECK(write(kill_base() + "/" + run.text() + "/cgroup.subtree_control", "+cpuset"));
+    if (plan_.pids != CgroupPids::none && most_processes > 0)
+        PERFRIG_CHECK(write(pids_base() + "/" + run.text() + "/pids.max", std::to_string(most_processes)));
     return {};
+}
+
+std::optional<std::int64_t> RunCgroups::process_limit(const RunName& run) const {
+    if (plan_.pids == CgroupPids::none) return std::nullopt;
+    const auto text = tree_.read_line(pids_base() + "/" + run.text() + "/pids.max");
+    std::int64_t most = 0;
+    if (!text || std::from_chars(text->data(), text->data() + text->size(), most).ec != std::errc()) // "max"
+        return std::nullopt;
+    return most;
+}
+
+std::int64_t RunCgroups::refused_processes(const RunName& run) const { // "max 3"
+    if (plan_.pids == CgroupPids::none) return 0;
+    const auto text = tree_.read_line(pids_base() + "/" + run.text() + "/pids.events");
+    std::int64_t count = 0;
+    if (text && text->starts_with("max ")) std::from_chars(text->data() + 4, text->data() + text->size(), count);
+    return count;
 }
 
 Result<void> RunCgroups::fill_cpuset(const std::string& folder, const CpuList& cpus, const CpuList& nodes) const {
@@ -101,6 +126,12 @@ Result<ProcessCgroup> RunCgroups::make_process(const RunName& run, const std::st
     if (plan_.kill != CgroupKill::none) {
         PERFRIG_CHECK(make_folder(kill_base() + below));
         PERFRIG_CHECK(join(kill_base() + below));
+    }
+    if (plan_.pids == CgroupPids::v1) { // the run's own: its processes are counted together
+        UniqueFd procs(
+            ::open(tree_.real_path(pids_base() + "/" + run.text() + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+        if (!procs) return fail_errno(errno, "open the cgroup", pids_base() + "/" + run.text());
+        made.procs.push_back(std::move(procs));
     }
     if (plan_.cpuset == CgroupCpuset::none) {
         made.cpuset_why = plan_.why;
@@ -199,6 +230,15 @@ std::vector<RunName> RunCgroups::runs() const {
                 all.push_back(*run);
     }
     return all;
+}
+
+// A folder with processes in it refuses to go.
+void RunCgroups::remove_empty() const {
+    const auto used = bases();
+    for (const auto& parent : plan_.parents) {
+        const std::string base = parent + "/" + plan_.base_name;
+        if (std::find(used.begin(), used.end(), base) == used.end()) remove_below(base);
+    }
 }
 
 void RunCgroups::remove_base() const {

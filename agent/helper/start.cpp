@@ -1,8 +1,8 @@
 #include "agent/helper/start.hpp"
 
 #include "agent/helper/channel.hpp"
-#include "agent/helper/helper_process.hpp"
 #include "agent/helper/requests.hpp"
+#include "agent/helper/warden.hpp"
 
 #include <cerrno>
 #include <cstdio>
@@ -57,16 +57,16 @@ Result<HelperClient> fork_helper(const HelperConfig& config) {
     }
     PERFRIG_TRY(auto channel, make_channel());
     std::fflush(nullptr); // what is buffered would be written by both
-    const pid_t helper = ::fork();
-    if (helper < 0) return fail_errno(errno, "start the helper", "");
-    if (helper == 0) {
+    const pid_t warden = ::fork();
+    if (warden < 0) return fail_errno(errno, "start the helper", "");
+    if (warden == 0) {
         channel.first.reset();
-        ::_exit(run_helper(config, workload, std::move(channel.second)));
+        ::_exit(run_warden(config, workload, std::move(channel.second)));
     }
     channel.second.reset();
     const auto give_up = [&](Error error) {
         channel.first.reset(); // it ends when it sees this
-        while (::waitpid(helper, nullptr, 0) < 0 && errno == EINTR) {
+        while (::waitpid(warden, nullptr, 0) < 0 && errno == EINTR) {
         }
         return error;
     };
@@ -76,7 +76,11 @@ Result<HelperClient> fork_helper(const HelperConfig& config) {
     const auto said = parse_json((*packet)->text, "the helper's first word");
     if (!said) return give_up(said.error());
     if (said->contains("error")) return give_up(decode_error((*said)["error"]));
-    return HelperClient(std::move(channel.first), helper);
+    const Json word = said->value("ok", Json());
+    JsonReader in(word, "the helper's first word");
+    const auto helper = static_cast<pid_t>(in.integer("helper"));
+    if (const auto read = in.finish(); !read) return give_up(read.error());
+    return HelperClient(std::move(channel.first), warden, helper);
 }
 
 Result<HelperClient> start_helper(const HelperConfig& config) {

@@ -1,6 +1,6 @@
-// The privilege split. start_helper() forks: the child becomes the helper and keeps what privileges there are; the
-// caller goes on as the agent and, where root started it, becomes the agent's user for good. Without root the same code
-// runs, everything under one user.
+// The privilege split. start_helper() forks: the child becomes the warden, which starts the helper; these keep what
+// privileges there are, and the caller goes on as the agent and, where root started it, becomes the agent's user for
+// good. Without root the same code runs, everything under one user.
 #pragma once
 
 #include "agent/helper/client.hpp"

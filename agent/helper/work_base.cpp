@@ -1,25 +1,22 @@
 #include "agent/helper/work_base.hpp"
 
 #include "agent/helper/acting_as.hpp"
+#include "agent/helper/folders.hpp"
 #include "agent/helper/requests.hpp"
 
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <dirent.h>
 #include <fcntl.h>
-#include <memory>
 #include <sys/stat.h>
 
 namespace perfrig {
 
 namespace {
 
-constexpr int deepest = 256;                     // folders in folders that removal follows: each holds a descriptor
 constexpr std::size_t most_note_bytes = 1 << 20; // of one run; thousands of processes
 constexpr const char* notes_name = ".runs";
 constexpr const char* new_name = ".perfrig-new";
-constexpr int folder_flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
 Result<UniqueFd> open_own_folder(int at, const char* name, const std::string& shown, mode_t mode) {
     if (::mkdirat(at, name, mode) != 0 && errno != EEXIST)
@@ -40,38 +37,6 @@ Result<void> write_all(int fd, std::string_view content, const std::string& show
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return fail_errno(errno, "write", shown);
         content.remove_prefix(static_cast<std::size_t>(n));
-    }
-    return {};
-}
-
-std::vector<std::string> names_in(int folder) {
-    std::vector<std::string> names;
-    const int copy = ::openat(folder, ".", folder_flags);
-    if (copy < 0) return names;
-    const std::unique_ptr<DIR, int (*)(DIR*)> dir(::fdopendir(copy), ::closedir);
-    while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr) {
-        const std::string_view name = entry->d_name;
-        if (name != "." && name != "..") names.emplace_back(name);
-    }
-    return names;
-}
-
-Result<void> empty_folder(int folder, const std::string& shown, Deadline deadline, int depth) {
-    if (depth > deepest)
-        return fail(ErrorKind::unavailable, "remove", shown, "it is nested too deeply", "remove it by hand");
-    for (const auto& name : names_in(folder)) {
-        if (deadline.passed())
-            return fail(ErrorKind::timed_out, "remove", shown, "it holds too many files for the time given");
-        if (::unlinkat(folder, name.c_str(), 0) == 0 || errno == ENOENT) continue;
-        if (errno != EISDIR && errno != EPERM) return fail_errno(errno, "remove", shown + "/" + name);
-        UniqueFd below(::openat(folder, name.c_str(), folder_flags));
-        if (!below && errno == EACCES && ::fchmodat(folder, name.c_str(), 0700, 0) == 0)
-            below.reset(::openat(folder, name.c_str(), folder_flags));
-        if (!below) return fail_errno(errno, "remove", shown + "/" + name);
-        ::fchmod(below.get(), 0700);
-        PERFRIG_CHECK(empty_folder(below.get(), shown + "/" + name, deadline, depth + 1));
-        if (::unlinkat(folder, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
-            return fail_errno(errno, "remove", shown + "/" + name);
     }
     return {};
 }
@@ -193,7 +158,7 @@ Result<void> WorkBase::remove_run_directory(const RunName& run, Deadline deadlin
             folder.reset(::openat(base_.get(), name.c_str(), folder_flags));
         if (!folder) return fail_errno(errno, "remove the run's directory", directory_of(run));
         ::fchmod(folder.get(), 0700);
-        PERFRIG_CHECK(empty_folder(folder.get(), directory_of(run), deadline, 0));
+        PERFRIG_CHECK(empty_folder(folder.get(), directory_of(run), deadline));
     }
     if (::unlinkat(base_.get(), name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
         return fail_errno(errno, "remove the run's directory", directory_of(run));

@@ -15,6 +15,8 @@ class WorkBase {
     // Makes it where it is missing. Refuses one that another user owns or may write to, or that `workload` can't pass.
     static Result<WorkBase> open(const std::string& path, const User& workload);
 
+    const std::string& path() const { return path_; }
+    const User& workload() const { return workload_; }
     std::string directory_of(const RunName& run) const { return path_ + "/" + run.text(); }
     // conflict where it exists already.
     Result<std::string> make_run_directory(const RunName& run) const;

@@ -9,6 +9,7 @@ namespace perfrig {
 
 namespace {
 constexpr Milliseconds sweep_time{60'000};
+constexpr Milliseconds clean_time{60'000};
 constexpr Milliseconds record_end_time{3'600'000}; // a full disk: the end of a run is worth waiting for
 constexpr Milliseconds record_end_time_stopping{5'000};
 constexpr std::size_t most_orders = 10'000;
@@ -155,7 +156,26 @@ void BlockWorker::work() {
     }
 }
 
+bool BlockWorker::clean() {
+    if (dirty_run_ == 0) return true;
+    const auto ended = machine_.helper.end_run(dirty_run_, true, Deadline::in(clean_time));
+    const bool good = ended && ended->clean;
+    if (!good) dirty_why_ = ended ? ended->why : ended.error().text();
+    if (good) log::info("what run " + std::to_string(dirty_run_) + " left is ended: this machine measures again");
+    if (good) dirty_run_ = 0;
+    status_.set_dirty(good ? "" : not_clean());
+    return good;
+}
+
+std::string BlockWorker::not_clean() const {
+    return "what run " + std::to_string(dirty_run_) + " left can't be ended: " + dirty_why_;
+}
+
 void BlockWorker::obey(const protocol::PrepareBlock& order) {
+    if (standing().block == 0 && !clean()) {
+        log::warning("block " + std::to_string(order.block) + " is refused: " + not_clean());
+        return say_(protocol::BlockRefused{order.block, order.token, "this machine is not clean: " + not_clean()});
+    }
     BlockVerdict verdict;
     {
         const std::lock_guard lock(mutex_);
@@ -243,6 +263,15 @@ void BlockWorker::obey(const Lease& order) {
 void BlockWorker::run_next() {
     BlockRun next;
     std::int64_t block = 0;
+    if (!clean()) {
+        std::vector<BlockRun> waiting;
+        for (const BlockRun& run : state_.runs())
+            if (run.state == BlockRun::State::waiting) waiting.push_back(run);
+        for (const BlockRun& run : waiting)
+            end_waiting_run(run, "interrupted", "this machine is not clean: " + not_clean());
+        save();
+        return;
+    }
     {
         const std::lock_guard lock(mutex_);
         // An order that came since may be about this very run, and found nothing open that it could interrupt.
@@ -272,6 +301,12 @@ void BlockWorker::run_next() {
     {
         const std::lock_guard lock(mutex_);
         state_.run_ended(next.run, outcome.state);
+    }
+    if (!outcome.leftovers.empty() && !outcome.helper_lost) {
+        dirty_run_ = next.run;
+        dirty_why_ = outcome.leftovers;
+        status_.set_dirty(not_clean());
+        log::error(not_clean());
     }
     if (save() && outcome.helper_lost) break_down("the helper is gone");
 }

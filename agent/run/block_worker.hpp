@@ -1,7 +1,8 @@
 // Works blocks on a thread of its own: takes what the controller says (from the link's thread, through a queue), works
 // the runs in order without needing the controller any further, and says what it did. Every step is on disk before it
 // is taken (block.json), so a restart resumes the block: a run that was open is ended as interrupted, the next one is
-// worked.
+// worked. Where a run left processes that nobody could end, nothing is measured beside them: the runs that wait are
+// ended as interrupted and blocks are refused, each time after one more try to end what is left.
 #pragma once
 
 #include "agent/run/block_state.hpp"
@@ -62,6 +63,8 @@ class BlockWorker {
     void obey(const protocol::EndBlock& order);
     void obey(const Lease& order);
     void run_next();
+    bool clean(); // ends what a run left, where something is left
+    std::string not_clean() const;
     void end_waiting_run(const BlockRun& run, const std::string& state, const std::string& reason);
     Result<void> recover();
     bool save(); // false: reported as broken
@@ -72,7 +75,9 @@ class BlockWorker {
     WorkStatus& status_;
     Say say_;
     std::function<void(std::string)> broken_;
-    Interrupt interrupt_; // of the run under way
+    Interrupt interrupt_;        // of the run under way
+    std::int64_t dirty_run_ = 0; // what it left could not be ended; 0: none. The worker's thread alone
+    std::string dirty_why_;
 
     mutable std::mutex mutex_; // guards what follows
     std::condition_variable changed_;

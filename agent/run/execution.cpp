@@ -91,13 +91,18 @@ RunStep<void> Execution::check() {
     return {};
 }
 
+RunStop Execution::of_helper(const Error& error) {
+    return machine_.helper.check_alive() ? failed(error) : interrupted(error.text());
+}
+
 RunStep<void> Execution::prepare() {
     Milliseconds ready_time{0};
     for (const ServiceSpec& service : run_.services) ready_time += Milliseconds(service.ready.within_ms);
     enter("preparing",
           (run_.build.empty() ? Milliseconds(0) : Milliseconds(run_.build_within_ms)) + ready_time + margin);
-    auto guard = machine_.helper.begin_run({assigned_.run, assigned_.attempt}, Deadline::in(helper_time));
-    if (!guard) return failed(guard.error());
+    auto guard = machine_.helper.begin_run({assigned_.run, assigned_.attempt}, Deadline::in(helper_time),
+                                           machine_.profile.limits.processes);
+    if (!guard) return of_helper(guard.error());
     pump_ = std::make_unique<OutputPump>(machine_.monitor_cpus());
     processes_ =
         std::make_unique<RunProcesses>(machine_, std::move(*guard), *recorder_, interrupt_, *pump_, run_.secrets);
@@ -113,7 +118,7 @@ RunStep<void> Execution::prepare() {
         const int mode = content.starts_with("#!") ? 0755 : 0644;
         const auto written = machine_.helper.write_file({assigned_.run, assigned_.attempt}, path, mode, content,
                                                         Deadline::in(helper_time));
-        if (!written) return failed(written.error());
+        if (!written) return of_helper(written.error());
     }
     take_environment("before");
     PERFRIG_CHECK(build());
@@ -171,7 +176,7 @@ RunOutcome Execution::work() {
                                " readings of all series were not kept",
                            Json{{"refused_readings", recorder_->refused_frames()}});
     const bool helper_lost = !machine_.helper.check_alive();
-    return {stop.state, recorder_->redacted(stop.reason), helper_lost};
+    return {stop.state, recorder_->redacted(stop.reason), leftovers_, helper_lost};
 }
 
 Result<void> Execution::record_end(const RunOutcome& outcome, Deadline deadline, const std::function<bool()>& give_up) {

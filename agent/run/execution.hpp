@@ -15,6 +15,7 @@ namespace perfrig {
 struct RunOutcome {
     std::string state; // completed, or a RunStop's
     std::string reason;
+    std::string leftovers;    // processes that could not be ended: nothing may be measured beside them
     bool helper_lost = false; // nothing can be promised any more: the agent must end
 };
 
@@ -39,7 +40,8 @@ class Execution {
     RunStep<std::vector<RunProcess*>> run_tools(ToolPhase phase, Milliseconds duration);
     RunStep<void> read_tool(const ToolSpec& spec, const Tool& tool, RunProcess& process, ToolPhase phase);
     RunStep<void> read_metrics(const std::vector<RunProcess*>& tools);
-    void end_measure(); // the closing tick, then the phase's end; once
+    RunStop of_helper(const Error& error); // who failed: the run, or the helper that it needs
+    void end_measure();                    // the closing tick, then the phase's end; once
     void record_placement();
     void stop_services();
     void end_everything(RunStop* stop);
@@ -64,6 +66,7 @@ class Execution {
     std::vector<std::unique_ptr<Tool>> tools_;                         // as run_.tools
     std::vector<std::pair<RunProcess*, const ServiceSpec*>> services_; // started, in order
     std::vector<std::string> written_files_;
+    std::string leftovers_;
     int phase_ = 0; // ordinal of the phase under way; 0: none yet
     bool phase_open_ = false;
     std::optional<ClockAnchor> first_anchor_;

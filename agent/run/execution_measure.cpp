@@ -56,7 +56,7 @@ RunStep<std::vector<RunProcess*>> Execution::run_tools(ToolPhase phase, Millisec
         for (const ToolFile& file : call->files) {
             const auto written = machine_.helper.write_file({assigned_.run, assigned_.attempt}, file.name, 0644,
                                                             file.content, Deadline::in(margin));
-            if (!written) return failed(written.error());
+            if (!written) return of_helper(written.error());
         }
         StartOrder order;
         order.name = spec.name;

@@ -8,6 +8,7 @@ namespace perfrig {
 namespace {
 constexpr Milliseconds look_time{2'000}; // for one look at whether a service answers
 constexpr Milliseconds between_looks{100};
+constexpr Milliseconds longest_between_commands{1'000}; // each costs a process: what is slow is asked less often
 constexpr Milliseconds margin{60'000};
 } // namespace
 
@@ -39,6 +40,7 @@ RunStep<void> Execution::start_service(const ServiceSpec& service) {
 RunStep<void> Execution::wait_until_ready(RunProcess& process, const ServiceSpec& service,
                                           const std::function<bool()>& log_seen) {
     const Deadline deadline = Deadline::in(Milliseconds(service.ready.within_ms));
+    Milliseconds before_next = between_looks;
     std::string last = "it printed no line that matches " + service.ready.target;
     const auto give_up = [&]() -> RunStep<void> {
         return failed("service '" + service.name + "' was not ready within " +
@@ -57,7 +59,7 @@ RunStep<void> Execution::wait_until_ready(RunProcess& process, const ServiceSpec
         case Readiness::Kind::http: answer = check_http(service.ready.target, look); break;
         case Readiness::Kind::command: {
             StartOrder order;
-            order.name = "ready-" + service.name;
+            order.name = order.cgroup = "ready-" + service.name;
             order.role = service.role;
             order.phase = "start";
             order.sampled = false;
@@ -82,7 +84,9 @@ RunStep<void> Execution::wait_until_ready(RunProcess& process, const ServiceSpec
         if (answer.error().kind == ErrorKind::bad_input)
             return refused("service '" + service.name + "': " + answer.error().text());
         last = answer.error().text();
-        PERFRIG_CHECK(processes_->pause(std::min(between_looks, deadline.left())));
+        PERFRIG_CHECK(processes_->pause(std::min(before_next, deadline.left())));
+        if (service.ready.kind == Readiness::Kind::command)
+            before_next = std::min(before_next * 2, longest_between_commands);
         if (deadline.passed()) return give_up();
     }
 }
@@ -103,7 +107,7 @@ void Execution::end_everything(RunStop* stop) {
     if (!at_once) stop_services();
     const auto ended = processes_->end_all();
     machine_.sampler.detach();
-    if (!ended && stop->state == "completed") *stop = failed(ended.error());
+    if (!ended && stop->state == "completed") *stop = interrupted(ended.error().text());
     if (ended && !ended->clean)
         recorder_->finding("leftovers", "warning", "processes", "something the run started may be left: " + ended->why);
     if (ended && ended->killed > 0 && stop->state == "completed")
@@ -111,6 +115,12 @@ void Execution::end_everything(RunStop* stop) {
                            std::to_string(ended->killed) +
                                " processes were still there after all services had stopped, "
                                "and were killed");
+    if (ended && ended->refused_processes > 0)
+        recorder_->finding(
+            "process_limit", "warning", "limits.processes",
+            "the kernel refused the run a process or thread " + std::to_string(ended->refused_processes) +
+                " times: it had limits.processes = " + std::to_string(machine_.profile.limits.processes) + " of them",
+            Json{{"refused", ended->refused_processes}});
     end_phase();
     take_environment("after");
     pump_.reset(); // nothing writes to the pipes any more: drained and closed
@@ -118,10 +128,17 @@ void Execution::end_everything(RunStop* stop) {
     offer_artifacts();
     processes_.reset();
     const auto cleared = machine_.helper.end_run(assigned_.run, true, Deadline::in(margin)); // the directory goes
-    if (!cleared || !cleared->clean)
+    if (!cleared || !cleared->clean) {
+        leftovers_ = cleared ? cleared->why : cleared.error().text();
         recorder_->finding("leftovers", "warning", "processes",
-                           "what the run left could not all be cleared away, and may disturb the runs behind it: " +
-                               (cleared ? cleared->why : cleared.error().text()));
+                           "what the run left could not all be ended, so nothing more is measured here: " + leftovers_);
+    }
+    if (cleared && !cleared->traces.empty()) {
+        std::string all;
+        for (const std::string& trace : cleared->traces) all += (all.empty() ? "" : "; ") + trace;
+        recorder_->finding("traces", "info", "files", "left outside of the run's directory: " + all,
+                           Json{{"traces", cleared->traces}});
+    }
 }
 
 void Execution::offer_artifacts() {

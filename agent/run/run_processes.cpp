@@ -23,7 +23,8 @@ constexpr Milliseconds ending_time{20'000}; // for the guardian to end everythin
 
 Environment environment_of(const RunMachine& machine, const std::string& directory,
                            const std::map<std::string, std::string>& own) {
-    std::map<std::string, std::string> all = {{"PATH", machine.search_path}, {"HOME", directory}, {"LANG", "C.UTF-8"}};
+    std::map<std::string, std::string> all = {
+        {"PATH", machine.search_path}, {"HOME", directory}, {"TMPDIR", directory}, {"LANG", "C.UTF-8"}};
     for (const auto& [key, value] : own) all[key] = value;
     return {all.begin(), all.end()};
 }
@@ -121,7 +122,7 @@ RunStep<RunProcess*> RunProcesses::start(StartOrder order) {
     PERFRIG_TRY(auto out, output(order, ordinal, "out", order.on_out, out_end));
     PERFRIG_TRY(auto err, output(order, ordinal, "err", order.on_err, err_end));
     SpawnOrder spawn;
-    spawn.name = order_name(order.name, ordinal);
+    spawn.name = order.cgroup.empty() ? order_name(order.name, ordinal) : order_name(order.cgroup, 0);
     spawn.role = order_name(order.role.empty() ? "none" : order.role, 0).substr(2);
     spawn.argv = order.argv;
     spawn.environment = environment_of(machine_, guard_.directory(), order.environment);
@@ -134,7 +135,8 @@ RunStep<RunProcess*> RunProcesses::start(StartOrder order) {
     auto spawned = guard_.spawn(spawn, Deadline::in(spawn_time));
     if (!spawned) {
         const bool refusal = spawned.error().kind == ErrorKind::forbidden && order.speculation.any();
-        return refusal ? refused(order.name + ": " + spawned.error().text()) : failed(spawned.error());
+        if (refusal) return refused(order.name + ": " + spawned.error().text());
+        return guard_.lost() ? interrupted(spawned.error().text()) : failed(spawned.error());
     }
     const Json speculation = order.speculation.any() ? Json{{"asked", asked_json(order.speculation)},
                                                             {"read_back", read_back_json(machine_.tree, spawned->pid)}}
@@ -145,6 +147,7 @@ RunStep<RunProcess*> RunProcesses::start(StartOrder order) {
     if (spawned->cpuset == "none" && !order.cpus.empty())
         recorder_.finding("cpuset", "info", order.name,
                           "pinned by affinity alone, without a cpuset: " + spawned->cpuset_why);
+    check_limit(*spawned);
     PlacementEvidence evidence(order.name, order.cpus);
     const bool must_live = order.must_live;
     processes_.push_back(
@@ -155,6 +158,19 @@ RunStep<RunProcess*> RunProcesses::start(StartOrder order) {
         machine_.collectors.watch({process.order.name, process.order.role, process.spawned.pid,
                                    process.spawned.cgroups.empty() ? std::string() : process.spawned.cgroups.front()});
     return &process;
+}
+
+// Once a run: how the profile's limit of processes holds, where it does not hold as it says.
+void RunProcesses::check_limit(const Spawned& spawned) {
+    const std::int64_t asked = machine_.profile.limits.processes;
+    if (limit_told_ || spawned.processes_by == "cgroup") return;
+    limit_told_ = true;
+    const bool held = spawned.processes_by == "rlimit" && spawned.most_processes <= asked;
+    recorder_.finding("process_limit", held ? "info" : "warning", "limits.processes",
+                      held ? "limits.processes holds by RLIMIT_NPROC, since no pids cgroup is to be had: the kernel "
+                             "counts every process and thread of the user that runs workloads, not those of the run"
+                           : "limits.processes does not hold: neither a pids cgroup nor RLIMIT_NPROC could be set",
+                      Json{{"asked", asked}, {"read_back", spawned.most_processes}});
 }
 
 void RunProcesses::exited(ProcessExited event) {
@@ -194,7 +210,7 @@ RunStep<void> RunProcesses::look() {
         case Interrupt::Kind::lease_lost: return RunStop{"interrupted", cause->reason};
         }
     }
-    if (guard_lost_) return failed("the guardian of the run was lost: " + *guard_lost_);
+    if (guard_lost_) return interrupted("the guardian of the run was lost: " + *guard_lost_);
     for (const auto& process : processes_)
         if (process->must_live && process->exited)
             return failed("service '" + process->order.name + "' ended by itself (" +

@@ -22,6 +22,7 @@ struct StartOrder {
     std::string name;     // of the service or tool, as the experiment has it
     std::string log_name; // of its artifacts, without ".stdout" and ".stderr"
     std::string role, phase;
+    std::string cgroup;     // shared by all that name the same; "": one of its own
     bool must_live = false; // a service: its end is a failure until expect_end()
     bool sampled = true;    // its threads are collected
     std::vector<std::string> argv;
@@ -69,6 +70,7 @@ class RunProcesses {
     RunStep<std::shared_ptr<ProcessOutput>> output(const StartOrder& order, int ordinal, const char* which,
                                                    const ProcessOutput::LineListener& listener, UniqueFd& write_end);
     void exited(ProcessExited event);
+    void check_limit(const Spawned& spawned);
     RunStep<void> look(); // at what has happened; stops the run where that demands it
     bool take_events(Milliseconds at_most);
     const RunMachine& machine_;
@@ -79,6 +81,7 @@ class RunProcesses {
     const std::vector<std::string> secrets_;
     std::vector<std::unique_ptr<RunProcess>> processes_;
     std::optional<std::string> guard_lost_;
+    bool limit_told_ = false;
 };
 
 int signal_number(const std::string& name); // "TERM", "SIGINT"; 0: no such signal

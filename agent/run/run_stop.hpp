@@ -17,6 +17,8 @@ template <class T> using RunStep = boost::system::result<T, RunStop>;
 
 inline RunStop failed(std::string reason) { return {"failed", std::move(reason)}; }
 inline RunStop failed(const Error& error) { return {"failed", error.text()}; }
+// What the machine or the agent could not do, whatever the run is: it may be tried again.
+inline RunStop interrupted(std::string reason) { return {"interrupted", std::move(reason)}; }
 inline RunStop refused(std::string reason) { return {"refused", std::move(reason)}; }
 
 // .value() on a stopped step is a bug in the caller.

@@ -21,6 +21,11 @@ class WorkStatus {
         std::uint64_t measuring_since_seq = 0; // the spool's last record when measure began
         std::optional<Deadline> until;         // of the phase, where it is known
     };
+    // What keeps this machine from measuring, until it is set to "": stays over runs.
+    void set_dirty(std::string why) {
+        const std::lock_guard lock(mutex_);
+        dirty_ = std::move(why);
+    }
     void set(View view) {
         const std::lock_guard lock(mutex_);
         view_ = std::move(view);
@@ -33,11 +38,12 @@ class WorkStatus {
         const std::lock_guard lock(mutex_);
         return view_;
     }
-    std::string doing() const; // "measuring run 12, 14 s left"
+    std::string doing() const; // "measuring run 12, 14 s left", "not clean: process 12 is still there"
 
   private:
     mutable std::mutex mutex_;
     View view_;
+    std::string dirty_;
 };
 
 } // namespace perfrig

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -47,6 +48,23 @@ void become(const User& user, int report_fd) {
         ::syscall(SYS_setresuid, user.uid, user.uid, user.uid) != 0)
         give_up(report_fd, Step::user, errno);
     if (::syscall(SYS_setresuid, -1, 0, -1) == 0) give_up(report_fd, Step::user, EPERM);
+}
+
+// Behind become(): a change of user clears the death signal, and root would not be held by the limit.
+void limit(const SpawnRequest& request, pid_t parent, int report_fd) {
+    if (request.no_new_privileges && ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        give_up(report_fd, Step::privileges, errno);
+    if (request.most_processes_of_user) {
+        rlimit processes{};
+        ::getrlimit(RLIMIT_NPROC, &processes);
+        const auto most = static_cast<rlim_t>(*request.most_processes_of_user);
+        processes.rlim_max = processes.rlim_max < most ? processes.rlim_max : most; // RLIM_INFINITY is the greatest
+        processes.rlim_cur = processes.rlim_max;
+        if (::setrlimit(RLIMIT_NPROC, &processes) != 0) give_up(report_fd, Step::processes, errno);
+    }
+    if (!request.die_with_parent) return;
+    if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) give_up(report_fd, Step::parent, errno);
+    if (::getppid() != parent) give_up(report_fd, Step::parent, ESRCH); // it ended before the kernel was told
 }
 
 void reset_signals() {
@@ -111,6 +129,7 @@ void run_child(const Plan& plan, int report_fd) {
     ::setrlimit(RLIMIT_CORE, &no_core); // lowering can't fail
     report_fd = arrange_descriptors(request, report_fd);
     if (request.user) become(*request.user, report_fd);
+    limit(request, plan.parent, report_fd);
     if (!request.directory.empty() && ::chdir(request.directory.c_str()) != 0)
         give_up(report_fd, Step::directory, errno);
     reset_signals();

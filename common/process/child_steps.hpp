@@ -23,6 +23,9 @@ enum class Step : int {
     indirect_branch, // detail: the state read back
     store_bypass,
     user,
+    privileges,
+    processes,
+    parent,
     descriptors,
     directory,
     program,
@@ -37,6 +40,7 @@ struct Report { // what comes through the pipe when a step failed
 struct Plan {
     explicit Plan(const SpawnRequest& request);
     const SpawnRequest& request;
+    const pid_t parent; // who forks
     Mask cpus;
     Mask memory_nodes;
     std::vector<std::string> candidates; // paths to try

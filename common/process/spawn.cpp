@@ -105,6 +105,9 @@ Error explain(const SpawnRequest& request, const Report& report) {
         return fail(ErrorKind::forbidden, "start", name,
                     "it could not become the user " + request.user->name + ": " + reason,
                     "only root can become another user");
+    case Step::privileges: return unavailable("new privileges could not be ruled out");
+    case Step::processes: return unavailable("its number of processes could not be limited");
+    case Step::parent: return unavailable("its end could not be tied to that of its parent");
     case Step::descriptors: return unavailable("its input and output could not be arranged");
     case Step::directory:
         return fail(report.error == EACCES ? ErrorKind::forbidden : ErrorKind::not_found, "start", name,
@@ -131,7 +134,8 @@ class AllSignalsBlocked {
 } // namespace
 
 spawning::Plan::Plan(const SpawnRequest& r)
-    : request(r), cpus(r.cpus.value_or(CpuList())), memory_nodes(r.memory_nodes.value_or(CpuList())) {
+    : request(r), parent(::getpid()), cpus(r.cpus.value_or(CpuList())),
+      memory_nodes(r.memory_nodes.value_or(CpuList())) {
     if (r.argv[0].find('/') != std::string::npos) {
         candidates.push_back(r.argv[0]);
     } else {

@@ -1,7 +1,7 @@
 // Starting one process, with everything that must be true of it before its first instruction: session, cgroups,
-// affinity, speculation, user, signals, descriptors, directory. The child does these steps between fork and exec with
-// async-signal-safe calls alone (so threaded programs may spawn), in this order, and reports the first that fails
-// through a pipe: spawn() returns either a process that has exec'd, or what failed, exactly.
+// affinity, speculation, user, limits, signals, descriptors, directory. The child does these steps between fork and
+// exec with async-signal-safe calls alone (so threaded programs may spawn), in this order, and reports the first that
+// fails through a pipe: spawn() returns either a process that has exec'd, or what failed, exactly.
 #pragma once
 
 #include "common/base/cpu_list.hpp"
@@ -36,6 +36,16 @@ struct SpawnRequest {
     std::optional<CpuList> memory_nodes; // set_mempolicy(MPOL_BIND): for machines without a cpuset cgroup
     SpeculationAsk speculation;
     std::optional<User> user; // become this user for good; uid 0 is refused
+
+    // prctl(PR_SET_NO_NEW_PRIVS): no program that it or its descendants execute gains rights by set-user-id or file
+    // capabilities.
+    bool no_new_privileges = false;
+    // SIGKILL when the caller ends (PR_SET_PDEATHSIG): itself alone, not its descendants. The kernel watches the
+    // *thread* that forked, so only for callers with one thread.
+    bool die_with_parent = false;
+    // RLIMIT_NPROC. The kernel counts every process and thread of the user, on the whole machine, not those of this
+    // one.
+    std::optional<std::int64_t> most_processes_of_user;
 };
 
 struct SpawnedProcess {

@@ -6,10 +6,12 @@ dies with lines still in a pipe, what lay in its spool at the moment of the kill
 import os
 import pathlib
 import shutil
+import signal as signal_module
 import struct
 import time
 
 import experiments
+import pytest
 from rig import Rig, wait_until
 
 
@@ -124,19 +126,32 @@ def test_an_agent_killed_during_measure_loses_nothing_that_it_had_spooled(rig):
     assert stored(rig, runs[1]["id"]) == list(range(1, len(stored(rig, runs[1]["id"])) + 1))
 
 
-def test_the_agents_helper_killed_ends_the_run_and_nothing_is_left(rig):
+@pytest.mark.parametrize("victims", ["perfrig-warden", "perfrig-helper", "perfrig-guard", "perfrig-helper perfrig-guard"])
+def test_whoever_watches_the_run_is_killed_it_ends_as_interrupted_and_nothing_is_left(rig, victims):
     truth = truth_file(rig)
     submission, run = start_and_wait_for_samples(rig, truth)
-    agent = rig.agents["local"].pid
-    children = [int(p.name) for p in pathlib.Path("/proc").iterdir() if p.name.isdigit() and parent_of(p.name) == agent]
-    assert children
-    for child in children:
-        os.kill(child, 9)
+    agent = rig.agents["local"]
+    watchers = [p for p in descendants_of(agent.pid) if name_of(p) in victims.split()]
+    assert len(watchers) == len(victims.split())
+    for signal in (signal_module.SIGSTOP, signal_module.SIGKILL):  # so that none sees another's end before its own
+        for pid in watchers:
+            os.kill(pid, signal)
     wait_until(lambda: not rig.workload_left(), 15, "everything that the agent had started is gone")
-    rig.agents["local"].process.wait(20)  # it can't go on without its helper, and says so
-    rig.start_agent()
+    if victims != "perfrig-guard":
+        agent.process.wait(20)  # it can't go on without its helper, and says so
+        wait_until(lambda: not rig.cgroups_left(), 10, "its cgroups are gone")
+        rig.start_agent()
     rig.wait_ended(submission, within=120)
     assert [(r["attempt"], r["state"]) for r in rig.runs(submission)] == [(1, "interrupted"), (2, "completed")], rig.report(submission)
+
+
+def descendants_of(pid):
+    children = [int(p.name) for p in pathlib.Path("/proc").iterdir() if p.name.isdigit() and parent_of(p.name) == pid]
+    return children + [below for child in children for below in descendants_of(child)]
+
+
+def name_of(pid):
+    return (pathlib.Path("/proc") / str(pid) / "comm").read_text().strip()
 
 
 def parent_of(pid):

@@ -142,7 +142,7 @@ TEST_CASE("every way of ending by cgroup that this machine has ends forking shel
         cgroups.prepare({});
         REQUIRE(cgroups.plan().kill != CgroupKill::none);
         const RunName run{1, 1};
-        REQUIRE(cgroups.make_run(run));
+        REQUIRE(cgroups.make_run(run, 0));
         const auto made = cgroups.make_process(run, "app", {}, {});
         REQUIRE(made);
         REQUIRE(made->procs.size() == 1);

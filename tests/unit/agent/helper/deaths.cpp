@@ -15,12 +15,18 @@ bool cgroups_gone(const HelperConfig& config) {
     return true;
 }
 
+bool gone(pid_t pid) {
+    const auto stat = read_process_stat(FileTree(), pid);
+    return !stat || stat->state == 'Z';
+}
+
 // A process that plays the agent: a helper, a run, a daemon in it. Tells its helper's and guardian's pids, then waits
 // to be killed.
 struct PlayedAgent {
     pid_t agent = -1;
     pid_t helper = -1;
     pid_t guardian = -1;
+    pid_t warden = -1;
 
     PlayedAgent(const HelperConfig& config, const std::string& mark) {
         int ends[2];
@@ -44,18 +50,24 @@ struct PlayedAgent {
         REQUIRE(::read(from.get(), pids, sizeof pids) == sizeof pids);
         helper = pids[0];
         guardian = pids[1];
+        warden = warden_of(helper);
         REQUIRE(eventually([&] { return marked(mark).size() == 4; }));
     }
     void kill_agent() {
         ::kill(agent, SIGKILL);
         ::waitpid(agent, nullptr, 0);
     }
+    // All of them are stopped first: none sees another's end before its own.
+    void kill_at_once(const std::vector<pid_t>& victims) {
+        for (const int signal : {SIGSTOP, SIGKILL})
+            for (const pid_t victim : victims) ::kill(victim, signal);
+        for (const pid_t victim : victims)
+            if (victim == agent) ::waitpid(agent, nullptr, 0);
+    }
+    ~PlayedAgent() {
+        if (!gone(agent)) kill_agent();
+    }
 };
-
-bool gone(pid_t pid) {
-    const auto stat = read_process_stat(FileTree(), pid);
-    return !stat || stat->state == 'Z';
-}
 
 } // namespace
 
@@ -126,55 +138,102 @@ TEST_CASE("when a guardian is killed the helper ends its run and tells the agent
     }
 }
 
-TEST_CASE("when the helper is killed the agent sees it, and its guardians still guard") {
+TEST_CASE("when the helper is killed the agent sees it, and the warden ends its runs with their guardians") {
+    for (const bool use_cgroups : {true, false}) {
+        CAPTURE(use_cgroups);
+        Bench bench(use_cgroups);
+        auto guard = bench.client->begin_run({4, 2}, soon());
+        REQUIRE(guard);
+        CHECK(bench.client->check_alive());
+        const std::string mark = new_mark();
+        REQUIRE(guard->spawn(daemon_order(mark), soon()));
+        REQUIRE(guard->spawn(order({"sleep", mark}, "plain"), soon()));
+        REQUIRE(eventually([&] { return marked(mark).size() == 4; }));
+        ::kill(bench.client->helper_pid(), SIGKILL);
+        CHECK(eventually([&] { return !bench.client->check_alive(); }));
+        CHECK(none_left(mark));
+        const auto refused = bench.client->begin_run({5, 1}, soon());
+        REQUIRE(!refused);
+        CHECK(refused.error().kind == ErrorKind::unavailable);
+        // The guardian tells of no end but that of the shell which left the daemon: the others were the warden's doing.
+        for (;;) {
+            const auto event = guard->next_event(soon());
+            if (!event) {
+                CHECK(event.error().kind == ErrorKind::unavailable);
+                break;
+            }
+            CHECK(event->name == "daemon");
+        }
+        CHECK(eventually([&] { return cgroups_gone(bench.config); }));
+    }
+}
+
+TEST_CASE("helper and guardians killed together, with or without the agent, leave nothing that runs and no cgroup") {
+    for (const bool use_cgroups : {true, false})
+        for (const bool agent_too : {false, true}) {
+            CAPTURE(use_cgroups);
+            CAPTURE(agent_too);
+            const Folder folder;
+            const auto config = config_in(folder.path, use_cgroups);
+            const std::string mark = new_mark();
+            PlayedAgent played(config, mark);
+            std::vector<pid_t> victims{played.helper, played.guardian};
+            if (agent_too) victims.push_back(played.agent);
+            played.kill_at_once(victims);
+            CHECK(none_left(mark));
+            CHECK(eventually([&] { return gone(played.warden); }));
+            CHECK(cgroups_gone(config));
+            CHECK(FileTree().list(config.work_base + "/.runs")->empty()); // and nothing is left for recovery
+        }
+}
+
+TEST_CASE(
+    "when the warden is killed the helper goes too, so that the agent stops, and guardians still end their runs") {
     Bench bench;
     auto guard = bench.client->begin_run({4, 2}, soon());
     REQUIRE(guard);
-    CHECK(bench.client->check_alive());
-    ::kill(bench.client->helper_pid(), SIGKILL);
-    CHECK(eventually([&] { return !bench.client->check_alive(); }));
-    const auto refused = bench.client->begin_run({5, 1}, soon());
-    REQUIRE(!refused);
-    CHECK(refused.error().kind == ErrorKind::unavailable);
     const std::string mark = new_mark();
     REQUIRE(guard->spawn(daemon_order(mark), soon()));
     REQUIRE(daemon_runs(mark));
+    const pid_t helper = bench.client->helper_pid();
+    ::kill(warden_of(helper), SIGKILL);
+    CHECK(eventually([&] { return !bench.client->check_alive(); }));
     const auto ended = guard->end(soon());
     REQUIRE(ended);
     CHECK(ended->clean);
     CHECK(marked(mark).empty());
-    CHECK(eventually([&] { return cgroups_gone(bench.config); }));
+    CHECK(eventually([&] { return gone(helper); }));
+    CHECK(cgroups_gone(bench.config));
 }
 
-TEST_CASE("a sweep ends what agent, helper and guardian left when all three were killed") {
+TEST_CASE("what a guardian started dies with it, though nobody is left to end the rest") {
+    Bench bench(false);
+    const std::string mark = new_mark();
+    PlayedAgent played(bench.config, mark);
+    played.kill_at_once({played.warden, played.helper, played.guardian, played.agent});
+    CHECK(eventually([&] { return marked(mark).size() == 3; })); // all but the plain one: its daemons wait for a sweep
+    CHECK(bench.client->sweep(true, soon()));
+    CHECK(none_left(mark));
+}
+
+TEST_CASE("a sweep ends what agent, warden, helper and guardian left when all of them were killed") {
     for (const bool use_cgroups : {true, false}) {
         CAPTURE(use_cgroups);
         Bench bench(use_cgroups); // its state directory is where the played agent works too
         const std::string mark = new_mark();
         PlayedAgent played(bench.config, mark);
-        ::kill(played.guardian, SIGSTOP); // or it would see the agent's end before it is killed itself
-        ::kill(played.helper, SIGSTOP);
-        ::kill(played.helper, SIGKILL);
-        ::kill(played.guardian, SIGKILL);
-        played.kill_agent();
+        played.kill_at_once({played.warden, played.helper, played.guardian, played.agent});
         REQUIRE(eventually([&] { return gone(played.helper) && gone(played.guardian); }));
-        // Without a cgroup a daemon that forked away from all that was noted can't be found: only the noted ones can.
-        REQUIRE(marked(mark).size() == 4);
+        REQUIRE(marked(mark).size() >= 3); // what the guardian had started died with it, the daemon did not
         const auto report = bench.client->sweep(true, soon());
         REQUIRE(report);
         CHECK(report->runs == std::vector<std::string>{"run-1-1"});
-        CHECK(report->killed >= 1);
-        const auto facts = bench.client->facts(soon());
-        REQUIRE(facts);
-        if (facts->kill != "none")
-            CHECK(none_left(mark));
-        else
-            CHECK(eventually([&] { return marked(mark).size() == 3; }));
+        CHECK(report->killed >= 3);
+        CHECK(none_left(mark));
         CHECK(::access((bench.config.work_base + "/run-1-1").c_str(), F_OK) != 0);
         const auto again = bench.client->sweep(true, soon());
         REQUIRE(again);
         CHECK(again->runs.empty());
-        for (const pid_t pid : marked(mark)) ::kill(pid, SIGKILL);
     }
 }
 

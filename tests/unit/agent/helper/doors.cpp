@@ -83,7 +83,7 @@ TEST_CASE("rubbish, wrong verbs and unknown members are answered by an error and
     CHECK(::access((bench.config.work_base + "/run-1-1").c_str(), F_OK) != 0);
     const auto open_files = FileTree().list("/proc/" + std::to_string(bench.client->helper_pid()) + "/fd");
     REQUIRE(open_files);
-    CHECK(open_files->size() <= 3 + 4); // 0-2, agent, children, base, notes
+    CHECK(open_files->size() <= 3 + 5); // 0-2, agent, warden, children, base, notes
 }
 
 TEST_CASE("messages beyond the greatest size are refused whole") {

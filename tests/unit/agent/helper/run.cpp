@@ -37,13 +37,51 @@ TEST_CASE("a process runs as the workload's user, in the run's directory, with e
     CHECK(outcome_of(*guard, order({"pwd"})).out == guard->directory() + "\n");
     auto o = order({"/usr/bin/env"});
     o.environment = {{"B", "2"}, {"A", "x y=z"}};
-    CHECK(outcome_of(*guard, o).out == "B=2\nA=x y=z\n");
+    o.environment.emplace_back("PERFRIG_RUN", "another's"); // is not to be had by asking
+    CHECK(outcome_of(*guard, o).out == "B=2\nA=x y=z\nPERFRIG_RUN=" + guard->directory() + "\n");
     const auto nobody = find_user(FileTree(), "nobody");
     REQUIRE(nobody);
     const auto uid = is_root() ? nobody->uid : ::geteuid();
     CHECK(outcome_of(*guard, order({"id", "-u"})).out == std::to_string(uid) + "\n");
     CHECK(outcome_of(*guard, order({"sh", "-c", "echo hi > mine && cat mine"})).out == "hi\n");
     CHECK(outcome_of(*guard, order({"sh", "-c", "ulimit -c"})).out == "0\n");
+}
+
+TEST_CASE("no process of a run can gain privileges") {
+    Bench bench;
+    auto guard = bench.client->begin_run({1, 1}, soon());
+    REQUIRE(guard);
+    CHECK(outcome_of(*guard, order({"grep", "NoNewPrivs", "/proc/self/status"})).out == "NoNewPrivs:\t1\n");
+}
+
+TEST_CASE(
+    "a run has no more processes than it may, it is told what holds it to that, and how often it was refused one") {
+    for (const bool use_cgroups : {true, false}) {
+        CAPTURE(use_cgroups);
+        Bench bench(use_cgroups);
+        auto guard = bench.client->begin_run({1, 1}, soon(), 40);
+        REQUIRE(guard);
+        auto other = bench.client->begin_run({2, 1}, soon());
+        REQUIRE(other);
+        const std::string mark = new_mark();
+        const auto forks = order({"bash", "-c", "for i in {1..60}; do sleep " + mark + " & done 2>/dev/null; wait"});
+        const auto spawned = guard->spawn(forks, soon());
+        REQUIRE(spawned);
+        CHECK(spawned->most_processes == 40);
+        if (!use_cgroups) CHECK(spawned->processes_by == "rlimit");
+        CHECK(eventually([&] { return marked(mark).size() >= 20 || spawned->processes_by == "rlimit"; }));
+        for (int look = 0; look < 20; ++look) {
+            CHECK(marked(mark).size() <= 40);
+            ::usleep(10'000);
+        }
+        if (spawned->processes_by == "cgroup") { // counts the run alone: another is not disturbed
+            CHECK(outcome_of(*other, order({"sh", "-c", "/bin/echo forks"})).out == "forks\n");
+            const auto ended = guard->end(soon());
+            REQUIRE(ended);
+            CHECK(ended->refused_processes > 0);
+        }
+        CHECK(outcome_of(*other, order({"true"})).spawned.processes_by == "none");
+    }
 }
 
 TEST_CASE("the end of a process is told with its status, times and memory") {

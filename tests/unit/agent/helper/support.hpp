@@ -135,6 +135,13 @@ inline CpuList own_cpus() {
     return list;
 }
 
+// The process above the helper.
+inline pid_t warden_of(pid_t helper) {
+    const auto stat = read_process_stat(FileTree(), helper);
+    REQUIRE(stat);
+    return stat->parent;
+}
+
 // The children of a process that bear a name (comm).
 inline std::vector<pid_t> children_of(pid_t parent) {
     std::vector<pid_t> found;

@@ -118,19 +118,24 @@ struct RunRig {
         config.use_cgroups = use_cgroups;
         return config;
     }
-    explicit RunRig(bool use_cgroups = true)
-        : folder(make_folder()), helper_config(config_in(folder, use_cgroups)), helper(fork_helper(helper_config)),
-          collectors(FileTree(), clock), sampler(collectors, {}), machine{FileTree(),
-                                                                          clock,
-                                                                          *helper,
-                                                                          collectors,
-                                                                          sampler,
-                                                                          sink,
-                                                                          ArtifactStore(folder + "/artifacts"),
-                                                                          {},
-                                                                          folder + "/logs",
-                                                                          "test",
-                                                                          "/usr/local/bin:/usr/bin:/bin"} {
+    static HelperConfig changed(HelperConfig config, const std::function<void(HelperConfig&)>& change) {
+        if (change) change(config);
+        return config;
+    }
+    explicit RunRig(bool use_cgroups = true, const std::function<void(HelperConfig&)>& change = {})
+        : folder(make_folder()), helper_config(changed(config_in(folder, use_cgroups), change)),
+          helper(fork_helper(helper_config)), collectors(FileTree(), clock), sampler(collectors, {}),
+          machine{FileTree(),
+                  clock,
+                  *helper,
+                  collectors,
+                  sampler,
+                  sink,
+                  ArtifactStore(folder + "/artifacts"),
+                  {},
+                  folder + "/logs",
+                  "test",
+                  "/usr/local/bin:/usr/bin:/bin"} {
         REQUIRE(helper);
         const int cpu = read_topology(FileTree()).value().online.ids().front();
         machine.profile.roles = {{"app", {cpu}}, {"load", {cpu}}};

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace perfrig;
@@ -179,4 +180,57 @@ TEST_CASE("a directory that can't be entered is named") {
     const auto process = spawn(request);
     REQUIRE(!process);
     CHECK(process.error().why.find("/no/such/directory") != std::string::npos);
+}
+
+TEST_CASE("a process that shall gain no privileges, and no more processes than allowed, finds both set") {
+    SpawnRequest request;
+    request.argv = {"sh", "-c",
+                    "grep NoNewPrivs /proc/self/status; awk '/^Max processes/ {print $3, $4}' /proc/self/limits"};
+    request.environment = plain;
+    request.no_new_privileges = true;
+    request.most_processes_of_user = 4321;
+    CHECK(printed_by(request) == "NoNewPrivs:\t1\n4321 4321\n");
+    request.no_new_privileges = false;
+    CHECK(printed_by(request) == "NoNewPrivs:\t0\n4321 4321\n");
+}
+
+TEST_CASE("a process that is tied to its parent dies with it, one that is not lives on") {
+    for (const bool tied : {true, false}) {
+        CAPTURE(tied);
+        int ends[2];
+        REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+        const UniqueFd from(ends[0]);
+        UniqueFd to(ends[1]);
+        const pid_t parent = ::fork();
+        REQUIRE(parent >= 0);
+        if (parent == 0) {
+            SpawnRequest request;
+            request.argv = {"sleep", "1000"};
+            request.environment = plain;
+            request.die_with_parent = tied;
+            if (::geteuid() == 0) request.user = find_user(FileTree(), "nobody").value(); // clears what was set before
+            const auto process = spawn(request);
+            const pid_t pid = process ? process->pid : -1;
+            if (::write(ends[1], &pid, sizeof pid) != sizeof pid) ::_exit(1);
+            for (;;) ::pause();
+        }
+        to.reset();
+        pid_t child = -1;
+        REQUIRE(::read(from.get(), &child, sizeof child) == sizeof child);
+        REQUIRE(child > 0);
+        const auto state = [&] {
+            const auto stat = FileTree().read("/proc/" + std::to_string(child) + "/stat");
+            return stat ? stat->substr(stat->rfind(')') + 2, 1) : std::string("gone");
+        };
+        ::kill(parent, SIGKILL);
+        ::waitpid(parent, nullptr, 0);
+        if (tied) {
+            const auto deadline = soon();
+            while (state() != "gone" && state() != "Z" && !deadline.passed()) ::usleep(5'000);
+            CHECK((state() == "gone" || state() == "Z"));
+        } else {
+            CHECK((state() == "S" || state() == "R"));
+            ::kill(child, SIGKILL);
+        }
+    }
 }
