@@ -121,7 +121,7 @@ std::string example_profile(const CpuList& online) {
 Diagnosis examine_thread_source() {
     const auto stats = TaskStats::open();
     if (stats) return {Grade::good, "thread source", "taskstats: the switches of many threads are read at once", ""};
-    return {Grade::note, "thread source", "files of /proc, at twice the cost: " + stats.error().text(), ""};
+    return {Grade::note, "thread source", "files of /proc, which cost half as much again: " + stats.error().text(), ""};
 }
 
 std::vector<Diagnosis> examine_placement(const AgentConfig& config, const FileTree& tree) {
