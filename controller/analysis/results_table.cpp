@@ -1,6 +1,7 @@
 #include "controller/analysis/results_table.hpp"
 
 #include "common/stats/summary.hpp"
+#include "controller/analysis/derive.hpp"
 
 #include <algorithm>
 #include <set>
@@ -43,6 +44,8 @@ Main main_of(const std::string& name, const model::Labels& labels) {
         if (role != "load" && mode == "user") return {6, role + " busy user"};
         if (role != "load" && mode == "system") return {7, role + " busy system"};
     }
+    if (name == "cpu_other_ratio" && get(labels, "of") == "capacity" && role != "load")
+        return {8, role + " used by others"};
     if (name == "context_switches_per_request") {
         const bool voluntary = get(labels, "kind") == "voluntary";
         return {voluntary ? 9 : 10, process + (voluntary ? " vol. switches/req" : " invol. switches/req")};
@@ -123,6 +126,18 @@ void hide_second_best(std::map<std::string, Column>& columns, const std::set<std
         if (!column.main) column.title = key;
 }
 
+void hide_quiet_others(std::map<std::string, Column>& columns, const std::vector<Row>& rows) {
+    for (auto& [key, column] : columns) {
+        const auto loud = [&](const Row& row) {
+            const auto found = row.values.find(column.key);
+            return found != row.values.end() && found->second.median.value_or(0) > other_capacity_limit;
+        };
+        if (column.metric != "cpu_other_ratio" || std::ranges::any_of(rows, loud)) continue;
+        column.main = false;
+        column.title = key;
+    }
+}
+
 // A message without its numbers.
 std::string shape_of(const std::string& message) {
     const auto digit = [&](std::size_t i) { return i < message.size() && message[i] >= '0' && message[i] <= '9'; };
@@ -144,7 +159,7 @@ void group_findings(ResultsTable& table, const std::map<model::Id, const RunResu
             for (const model::Finding& one : runs.at(replicate.run)->findings) {
                 FindingGroup& group =
                     groups[{-static_cast<int>(one.severity), one.check_name, one.subject, shape_of(one.message)}];
-                if (group.in.empty()) group = {one.check_name, one.subject, one.severity, {}};
+                if (group.in.empty()) group = {one.check_name, one.subject, shape_of(one.message), one.severity, {}};
                 if (group.in.empty() || group.in.back().run != replicate.run || group.in.back().message != one.message)
                     group.in.push_back({replicate.run, one.message});
             }
@@ -178,7 +193,8 @@ std::string column_key(std::string_view metric, const model::Labels& labels) {
     return labels.empty() ? out : out + "}";
 }
 
-ResultsTable summarise(const std::vector<model::Cell>& cells, const std::vector<RunResult>& runs) {
+ResultsTable summarise(const std::vector<model::Cell>& cells, const std::vector<RunResult>& runs,
+                       const std::set<std::string>& tools) {
     std::map<model::Id, std::map<int, const RunResult*>> by_cell; // the last attempt of each replicate
     for (const RunResult& one : runs) {
         const RunResult*& known = by_cell[one.run.cell_id][one.run.replicate];
@@ -187,21 +203,17 @@ ResultsTable summarise(const std::vector<model::Cell>& cells, const std::vector<
     ResultsTable out;
     std::map<std::string, Column> columns;
     std::map<model::Id, const RunResult*> by_run;
-    std::set<std::string> tools; // by the finding in which each says what it did
-    for (const RunResult& one : runs) {
-        by_run[one.run.id] = &one;
-        for (const model::Finding& finding : one.findings)
-            if (finding.check_name == "tool_facts") tools.insert(finding.subject);
-    }
+    for (const RunResult& one : runs) by_run[one.run.id] = &one;
     for (const model::Cell& cell : cells) out.rows.push_back(row_of(cell, by_cell[cell.id], columns));
     std::ranges::stable_sort(out.rows, {}, [](const Row& row) { return row.cell.ordinal; });
     hide_second_best(columns, tools);
+    hide_quiet_others(columns, out.rows);
     show_other_tools(columns);
     group_findings(out, by_run);
     for (auto& [key, column] : columns) out.columns.push_back(std::move(column));
     std::ranges::stable_sort(out.columns, {}, [](const Column& column) {
         const int place = main_of(column.metric, column.labels).place;
-        return place > 0 ? place : column.main ? 2 : 1000; // a tool's own metrics come with the tools' others
+        return !column.main ? 1000 : place > 0 ? place : 2; // a tool's own metrics come with the tools' others
     });
     return out;
 }

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,7 @@ struct Row {
 // in nothing but numbers.
 struct FindingGroup {
     std::string check, subject;
+    std::string kind; // the message without its numbers
     model::Severity severity = model::Severity::info;
     struct In {
         model::Id run = 0;
@@ -80,8 +82,10 @@ struct RunResult {
 // Units are SI. Main columns: requests or transactions per second, latency p50 and p99 (the mean of tools that have no
 // quantiles), operation time, busy per role (the load's as one figure), switches per request and run-queue wait of
 // services, service demand; and of a tool that reports none of these (any program may be one), all that it reports
-// without labels.
-ResultsTable summarise(const std::vector<model::Cell>& cells, const std::vector<RunResult>& runs);
+// without labels. The share of CPU time that others used is one where a cell has more than the finding's limit.
+// `tools`: names of processes that load or measure, next to which services are what one looks at.
+ResultsTable summarise(const std::vector<model::Cell>& cells, const std::vector<RunResult>& runs,
+                       const std::set<std::string>& tools = {});
 
 std::string column_key(std::string_view metric, const model::Labels& labels);
 

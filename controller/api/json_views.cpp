@@ -177,6 +177,7 @@ Json to_json(const analysis::ResultsTable& table) {
         findings.push_back({{"check", group.check},
                             {"severity", model::to_string(group.severity)},
                             {"subject", group.subject},
+                            {"kind", group.kind},
                             {"in", in}});
     }
     return {{"columns", columns},

@@ -15,7 +15,8 @@ namespace {
 constexpr int most_cells = 1'000; // a page: what it takes in memory is bounded by it, not by the experiment
 
 // The last attempt of each replicate, with what the table shows of it.
-Result<std::vector<analysis::RunResult>> results_of(db::Connection& c, const std::vector<model::Cell>& cells) {
+Result<std::vector<analysis::RunResult>> results_of(db::Connection& c, const std::vector<model::Cell>& cells,
+                                                    std::set<std::string>& tools) {
     std::vector<model::Id> cell_ids, run_ids, good_ids;
     for (const auto& cell : cells) cell_ids.push_back(cell.id);
     PERFRIG_TRY(auto runs, db::runs::of_cells(c, cell_ids));
@@ -35,6 +36,7 @@ Result<std::vector<analysis::RunResult>> results_of(db::Connection& c, const std
     }
     PERFRIG_TRY(auto metrics, db::runs::metrics_of(c, good_ids));
     for (auto& metric : metrics) results[place.at(metric.run)].metrics.push_back(std::move(metric.metric));
+    PERFRIG_TRY(tools, db::runs::tools_of(c, good_ids));
     PERFRIG_TRY(auto findings, db::runs::grave_findings_of(c, run_ids));
     for (auto& finding : findings) results[place.at(finding.run_id)].findings.push_back(std::move(finding));
     return results;
@@ -51,12 +53,13 @@ Result<HttpResponse> submission_results(db::Connection& c, const Request& reques
     PERFRIG_TRY(auto cells, db::submissions::cells(c, id, static_cast<int>(after), static_cast<int>(limit) + 1));
     const bool more = cells.size() > static_cast<std::size_t>(limit);
     if (more) cells.pop_back();
-    PERFRIG_TRY(const auto results, results_of(c, cells));
+    std::set<std::string> tools;
+    PERFRIG_TRY(const auto results, results_of(c, cells, tools));
     std::set<std::string> machines;
     for (const auto& one : results)
         if (!one.run.machine_name.empty()) machines.insert(one.run.machine_name);
 
-    Json json = to_json(analysis::summarise(cells, results));
+    Json json = to_json(analysis::summarise(cells, results, tools));
     json["submission"] = id;
     json["experiment"] = submission.experiment;
     json["state"] = model::to_string(submission.state);

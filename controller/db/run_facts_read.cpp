@@ -125,6 +125,15 @@ Result<std::vector<model::Finding>> findings(Connection& c, model::Id run) {
     return select_findings(c, "where f.run_id = $1 order by f.id", run);
 }
 
+Result<std::set<std::string>> tools_of(Connection& c, const std::vector<model::Id>& runs) {
+    PERFRIG_TRY(const Rows rows,
+                c.exec("select distinct name from process where run_id = any ($1) and phase = 'measure'",
+                       {Param::array(runs)}));
+    std::set<std::string> out;
+    for (int i = 0; i < rows.size(); ++i) out.emplace(rows.text(i, 0));
+    return out;
+}
+
 Result<std::vector<model::Finding>> grave_findings_of(Connection& c, const std::vector<model::Id>& runs) {
     PERFRIG_TRY(
         const Rows rows,

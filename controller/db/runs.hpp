@@ -6,6 +6,7 @@
 #include "controller/model/run.hpp"
 
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace perfrig::db::runs {
@@ -53,6 +54,8 @@ struct RunMetric {
     model::Metric metric;
 };
 Result<std::vector<RunMetric>> metrics_of(Connection& c, const std::vector<model::Id>& runs);
+// The names of their tools: of the processes that measure began with.
+Result<std::set<std::string>> tools_of(Connection& c, const std::vector<model::Id>& runs);
 // Those above info, without evidence.
 Result<std::vector<model::Finding>> grave_findings_of(Connection& c, const std::vector<model::Id>& runs);
 

@@ -82,29 +82,27 @@ Rows rows_of(const Json& results, bool pad) {
     return out;
 }
 
-// Where a cell's replicates differ by more than a tenth of their median in the first of what was measured: a line
-// below the table for each, since the median alone would hide it.
-std::vector<std::string> wide_spreads(const Json& results) {
+// The cells whose replicates differ by more than a tenth of their median in the first of what was measured, since the
+// median alone would hide it; "" where there are none.
+std::string wide_spreads(const Json& results) {
     constexpr double worth_saying = 0.1;
+    constexpr std::size_t most_named = 6;
     std::vector<Column> columns = columns_shown(results);
     std::erase_if(columns, [](const Column& c) { return c.is_factor; });
     if (columns.empty()) return {};
-    const Column& first = columns.front();
-    std::vector<std::string> out;
+    std::string cells;
+    std::size_t count = 0;
     for (const Json& row : results["rows"]) {
-        const auto values = values_of(row, first.key);
+        const auto values = values_of(row, columns.front().key);
         if (!values || values->of_runs.size() < 2) continue;
-        const double range = values->most() - values->least();
-        if (!(range > worth_saying * std::fabs(values->median))) continue;
-        const Scale scale = scale_of(values->of_runs, first.unit);
+        if (!(values->most() - values->least() > worth_saying * std::fabs(values->median))) continue;
         const std::string cell = levels_text(row.at("levels"));
-        out.push_back((cell.empty() ? "" : cell + ": ") + first.title + " from " +
-                      readable_number(values->least() * scale.factor) + " to " +
-                      readable_number(values->most() * scale.factor) +
-                      (scale.unit == first.unit ? "" : " " + scale.unit) + " over " +
-                      std::to_string(values->of_runs.size()) + " replicates: the median hides that");
+        if (++count <= most_named && !cell.empty()) cells += (cells.empty() ? "" : ", ") + cell;
     }
-    return out;
+    if (count == 0) return {};
+    if (count > most_named) cells += " and " + std::to_string(count - most_named) + " cells more";
+    return "replicates differ by more than a tenth of the median of " + columns.front().title +
+           (cells.empty() ? "" : ": " + cells);
 }
 
 std::string legend(const Rows& rows) {
@@ -128,7 +126,7 @@ std::string results_as_table(const Json& results, bool colours) {
     std::string out =
         aligned(rows.header, rows.lines, [&](std::size_t i) { return colours && rows.bad[i] ? "\x1b[31m" : ""; });
     if (rows.spread) out += legend(rows) + "\n";
-    for (const std::string& line : wide_spreads(results)) out += line + "\n";
+    if (const std::string wide = wide_spreads(results); !wide.empty()) out += wide + "\n";
     const FoundAll found = found_in(results);
     if (!found.kinds.empty()) out += "\nfindings\n";
     for (const Found& one : found.kinds) {
@@ -156,8 +154,9 @@ std::string results_as_markdown(const Json& results) {
     for (std::size_t i = 0; i < rows.header.size(); ++i) out += i + 1 == rows.header.size() ? " --- |" : " ---: |";
     out += "\n";
     for (const auto& cells : rows.lines) out += line(cells);
-    std::vector<std::string> notes = wide_spreads(results);
-    if (rows.spread) notes.insert(notes.begin(), legend(rows));
+    std::vector<std::string> notes;
+    if (rows.spread) notes.push_back(legend(rows));
+    if (std::string wide = wide_spreads(results); !wide.empty()) notes.push_back(std::move(wide));
     const FoundAll found = found_in(results);
     for (const Found& one : found.kinds)
         notes.push_back("**" + one.severity + "** `" + one.check + "`, " + one.where + ": " +

@@ -25,7 +25,14 @@ def test_run_prints_the_table_and_writes_junit(rig):
     assert (suite.get("tests"), suite.get("failures")) == ("2", "0")
     rows = list(csv.DictReader(io.StringIO(rig.cli("results", "--format", "csv", check=0).stdout)))
     assert [row["connections"] for row in rows] == ["1", "3"]
-    assert all(float(next(v for k, v in row.items() if k.startswith("requests_per_second"))) > 0 for row in rows)
+    assert all(0 < float(row["requests_per_second.min [1/s]"]) <= float(row["requests_per_second.median [1/s]"]) for row in rows)
+    single = list(csv.DictReader(io.StringIO(rig.cli("results", "--format", "csv-runs", check=0).stdout)))
+    assert [(row["connections"], row["state"]) for row in single] == [("1", "completed"), ("3", "completed")]
+    assert [row["requests_per_second [1/s]"] for row in single] == [row["requests_per_second.max [1/s]"] for row in rows]
+    # load and monitor share a CPU: what every run says stands below the table once, and in JUnit with each run.
+    assert done.stdout.count("shared_cpus") == 1 and "every run" in done.stdout, done.stdout
+    assert all("shared_cpus" in case.findtext("system-out", "") for case in suite.iter("testcase"))
+    assert all(int(row["findings"]) > 0 for row in rows + single)
     assert json.loads(rig.cli("results", "--format", "json", check=0).stdout)["rows"]
     assert rig.cli("results", "--format", "markdown", check=0).stdout.startswith("| ")
 

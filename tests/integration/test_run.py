@@ -1,6 +1,7 @@
 """A run's whole way: file, queue, agent, nginx under wrk, collectors, database, table."""
 import json
 import os
+import subprocess
 
 import experiments
 import pytest
@@ -22,7 +23,8 @@ def test_nginx_under_wrk_gives_a_table_with_a_row_for_each_cell(rig):
     results = rig.get(f"/api/v1/submissions/{submission['id']}/results")
     assert [row["levels"] for row in results["rows"]] == [{"connections": "1"}, {"connections": "4"}]
     keys = " ".join(c["key"] for c in results["columns"])
-    for column in ("requests_per_second", "latency_seconds", "cpu_busy_ratio", "context_switches_per_request", "service_demand_seconds"):
+    for column in ("requests_per_second", "latency_seconds", "cpu_busy_ratio", "cpu_other_ratio", "in_flight_ratio",
+                   "context_switches_per_request", "service_demand_seconds"):
         assert column in keys, keys
     for row in results["rows"]:
         assert row["n"] == 2
@@ -32,6 +34,8 @@ def test_nginx_under_wrk_gives_a_table_with_a_row_for_each_cell(rig):
     # What the tool says and what the kernel counted agree: nginx can't serve more than its core is busy.
     busy = by_name(metrics, "cpu_busy_ratio", role="app", mode="total")[0]["value"]
     assert 0 < busy <= 1.02, busy
+    other = by_name(metrics, "cpu_other_ratio", role="app", of="capacity")[0]["value"]
+    assert 0 <= other < busy, (other, busy)
     rate = by_name(metrics, "requests_per_second")[0]["value"]
     requests = by_name(metrics, "requests")[0]["value"]
     assert abs(requests / rate - 3) < 0.5
@@ -49,6 +53,20 @@ def test_nginx_under_wrk_gives_a_table_with_a_row_for_each_cell(rig):
     assert any(b"Requests/sec" in body for body in raw), artifacts
     assert rig.workload_left() == []
     wait_until(lambda: not rig.cgroups_left(), 10, "its cgroups are gone")
+
+
+def test_a_stranger_on_the_apps_cpu_is_found_and_measured(rig):
+    hog = subprocess.Popen(["/usr/bin/timeout", "60", "/usr/bin/taskset", "-c", "0", "/bin/sh", "-c", "while :; do :; done"])
+    try:
+        _, runs = rig.run(experiments.web(connections=(2,), measure="4s"))
+    finally:
+        hog.terminate()
+        hog.wait()
+    assert runs[0]["state"] == "completed", runs[0]["reason"]
+    metrics = rig.get(f"/api/v1/runs/{runs[0]['id']}/metrics")["items"]
+    assert by_name(metrics, "cpu_other_ratio", role="app", of="capacity")[0]["value"] > 0.2
+    found = [f for f in runs[0]["findings"] if f["check"] == "cpu_other" and f["subject"] == "app"]
+    assert found and found[0]["severity"] == "warning", runs[0]["findings"]
 
 
 def test_what_was_granted_is_what_the_kernel_gave(rig):

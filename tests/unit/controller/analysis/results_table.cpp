@@ -1,6 +1,8 @@
 #include "controller/analysis/results_table.hpp"
 #include "tests/support/doctest.hpp"
 
+#include <algorithm>
+
 using namespace perfrig;
 using namespace perfrig::analysis;
 
@@ -172,10 +174,6 @@ TEST_CASE("groups of findings are bounded, and what is left out is counted") {
 
 TEST_CASE("a mean latency is shown only of tools without quantiles, a tool's switches only where there is no service") {
     auto one = result(1, 1, 10);
-    model::Finding facts;
-    facts.check_name = "tool_facts";
-    facts.subject = "wrk";
-    one.findings = {facts};
     const auto switches = [](const char* process) {
         return metric("context_switches_per_request", 1, {{"process", process}, {"kind", "voluntary"}});
     };
@@ -187,8 +185,24 @@ TEST_CASE("a mean latency is shown only of tools without quantiles, a tool's swi
         return out;
     };
     one.metrics = {metric("requests_per_second", 1), mean, switches("wrk")};
-    CHECK(titles(summarise(cells(), {one})) == "requests/s; latency mean; wrk vol. switches/req; ");
+    CHECK(titles(summarise(cells(), {one}, {"wrk"})) == "requests/s; latency mean; wrk vol. switches/req; ");
     one.metrics.push_back(metric("latency_seconds", 1, {{"quantile", "0.5"}}));
     one.metrics.push_back(switches("nginx"));
-    CHECK(titles(summarise(cells(), {one})) == "requests/s; latency p50; nginx vol. switches/req; ");
+    CHECK(titles(summarise(cells(), {one}, {"wrk"})) == "requests/s; latency p50; nginx vol. switches/req; ");
+}
+
+TEST_CASE("what others used of a role's CPUs is shown where it is much in some cell") {
+    auto quiet = result(1, 1, 10), loud = result(2, 1, 10);
+    const auto other = [](double value) {
+        return metric("cpu_other_ratio", value, {{"role", "app"}, {"of", "capacity"}});
+    };
+    const auto shown = [](const ResultsTable& table) {
+        return std::ranges::any_of(table.columns,
+                                   [](const Column& c) { return c.main && c.title == "app used by others"; });
+    };
+    quiet.metrics.push_back(other(0.04));
+    loud.metrics.push_back(other(0.04));
+    CHECK(!shown(summarise(cells(), {quiet, loud})));
+    loud.metrics.back() = other(0.3);
+    CHECK(shown(summarise(cells(), {quiet, loud})));
 }
