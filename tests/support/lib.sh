@@ -14,7 +14,7 @@ build() {
     # Hits across checkouts: paths are taken relative to the root.
     export CCACHE_BASEDIR=$PERFRIG_ROOT CCACHE_NOHASHDIR=1
     { { [ -f "build/$preset/build.ninja" ] || cmake --preset "$preset"; } &&
-        cmake --build "build/$preset" ${1:+--target "$@"}; } >"$log" 2>&1
+        cmake --build "build/$preset" ${1:+--target "$@"} -- -k 0; } >"$log" 2>&1
     local status=$?
     [ $status = 0 ] || { grep -E 'error|FAILED|Error|warning' "$log" | head -n 40; tail -n 15 "$log"; result failed "build $preset"; }
     rm -f "$log"

@@ -136,7 +136,7 @@ struct LinkRig {
         return UniqueFd(ends[0]);
     }
     explicit LinkRig(SpoolLimits limits = {})
-        : spool(Spool::open(folder.path("spool"), 4, limits).value()), helper(one_end(sockets), -1),
+        : spool(Spool::open(folder.path("spool"), 4, limits).value()), helper(one_end(sockets), -1, -1),
           machine{FileTree(),
                   clock,
                   helper,
