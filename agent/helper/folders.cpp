@@ -14,12 +14,12 @@ namespace {
 constexpr int deepest = 256; // folders in folders that removal follows: each holds a descriptor
 }
 
-std::vector<std::string> names_in(int folder) {
+std::vector<std::string> names_in(int folder, std::size_t most) {
     std::vector<std::string> names;
     const int copy = ::openat(folder, ".", folder_flags);
     if (copy < 0) return names;
     const std::unique_ptr<DIR, int (*)(DIR*)> dir(::fdopendir(copy), ::closedir);
-    while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr) {
+    while (const dirent* entry = dir && names.size() < most ? ::readdir(dir.get()) : nullptr) {
         const std::string_view name = entry->d_name;
         if (name != "." && name != "..") names.emplace_back(name);
     }

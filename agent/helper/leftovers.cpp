@@ -33,7 +33,7 @@ std::optional<RunName> run_of_environment(std::string_view environment, const st
     return std::nullopt;
 }
 
-// The real user of a process; the owner of its folder in /proc is root where it can't be traced.
+// The real user of a process; the owner of its folder in /proc is the effective one.
 bool belongs_to(const FileTree& tree, const std::string& folder, uid_t uid) {
     const auto status = tree.read(folder + "/status");
     if (!status) return false;

@@ -27,7 +27,7 @@ constexpr std::size_t most_told = 20;
 void look_in_folder(const FileTree& tree, const char* path, uid_t uid, TraceLook& look) {
     const UniqueFd folder(::open(tree.real_path(path).c_str(), folder_flags));
     if (!folder) return; // this machine has none
-    const auto names = names_in(folder.get());
+    const auto names = names_in(folder.get(), most_entries + 1);
     for (std::size_t i = 0; i < names.size(); ++i) {
         if (i == most_entries) {
             look.whole = false;
