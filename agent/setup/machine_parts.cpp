@@ -61,7 +61,7 @@ Result<std::unique_ptr<MachineParts>> MachineParts::make(const AgentConfig& conf
     PERFRIG_TRY(HelperFacts facts, wait_for_facts(helper));
     auto counts = helper.open_counts(monitor_cpus(config), Deadline::in(Milliseconds(20'000)));
     if (!counts) {
-        if (counts.error().kind == ErrorKind::unavailable) return counts.error();
+        PERFRIG_CHECK(helper.check_alive());
         log::info("switches of threads are read from /proc, which costs more: " + counts.error().text());
     }
     // On a disk that our own spool filled, only a start can send it away: the ballast is for that too.

@@ -139,6 +139,8 @@ Result<TaskStatsAnswer> parse_taskstats_answer(std::span<const char> datagram) {
 
 Result<TaskStats> TaskStats::open() {
     UniqueFd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC));
+    if (!socket && (errno == EAFNOSUPPORT || errno == EPROTONOSUPPORT)) // a sandbox says the same
+        return fail(ErrorKind::not_found, what, "", "there is no generic netlink here");
     if (!socket) return fail_errno(errno, what, "generic netlink");
     // Without the privilege for it the smaller buffer is kept, and the first reading is refused anyway.
     ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUFFORCE, &receive_bytes, sizeof receive_bytes);

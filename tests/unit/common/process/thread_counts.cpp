@@ -6,10 +6,14 @@
 #include "tests/support/doctest.hpp"
 
 #include <condition_variable>
+#include <cstddef>
 #include <cstring>
+#include <linux/filter.h>
 #include <linux/netlink.h>
+#include <linux/seccomp.h>
 #include <mutex>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -213,4 +217,37 @@ TEST_CASE("an affinity mask is what was set, of any thread, and a thread that is
     REQUIRE(read_affinity_mask(own_tid(), mask) == 0);
     CHECK(mask.list() == all);
     CHECK(read_affinity_mask(1 << 30, mask) == ESRCH);
+}
+
+TEST_CASE("where a sandbox or kernel has no netlink, taskstats is not found, which no agent stops for") {
+    for (const int refusal : {EAFNOSUPPORT, EPROTONOSUPPORT}) {
+        CAPTURE(refusal);
+        sock_filter steps[] = {
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 3),
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args)),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 0, 1),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<unsigned>(refusal)),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        const sock_fprog filter{std::size(steps), steps};
+        constexpr int no_seccomp = 77;
+        const pid_t child = ::fork();
+        REQUIRE(child >= 0);
+        if (child == 0) {
+            if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+                ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+                ::_exit(no_seccomp);
+            const auto stats = TaskStats::open();
+            ::_exit(!stats && stats.error().kind == ErrorKind::not_found ? 0 : 1);
+        }
+        int status = 0;
+        ::waitpid(child, &status, 0);
+        REQUIRE(WIFEXITED(status));
+        if (WEXITSTATUS(status) == no_seccomp) {
+            MESSAGE("skipped: this kernel takes no seccomp filter");
+            return;
+        }
+        CHECK(WEXITSTATUS(status) == 0);
+    }
 }
