@@ -45,15 +45,19 @@ Result<Page<model::Run>> list(Connection& c, const Filter& filter, PageRequest p
 }
 
 Result<RunsInOrder> in_order(Connection& c, model::Id submission, model::Id after, int limit) {
-    // The ids first, by the index run_by_block: joining every run of a large submission takes longer than its page.
-    PERFRIG_TRY(auto found,
-                select(c,
-                       "where r.id in (select p.id from run p where p.submission_id = $1 and p.block_id <= (select "
-                       "max(id) from block where submission_id = $1) and ($2 = 0::bigint or (p.block_id, p.position, "
-                       "p.attempt) > (select block_id, position, attempt from run where id = $2)) "
-                       "order by p.block_id, p.position, p.attempt limit $3) "
-                       "order by r.block_id, r.position, r.attempt",
-                       {submission, after, limit + 1}));
+    // The ids first, by the index run_by_block: joining every run of a large submission takes longer than its page. Its
+    // blocks' ids rise with their ordinals.
+    PERFRIG_TRY(
+        auto found,
+        select(c,
+               "where r.id in (select p.id from run p where p.submission_id = $1 "
+               "and p.block_id >= (select id from block where submission_id = $1 order by ordinal limit 1) "
+               "and p.block_id <= (select id from block where submission_id = $1 order by ordinal desc limit 1) "
+               "and ($2 = 0::bigint or (p.block_id, p.position, p.attempt) > "
+               "(select block_id, position, attempt from run where id = $2)) "
+               "order by p.block_id, p.position, p.attempt limit $3) "
+               "order by r.block_id, r.position, r.attempt",
+               {submission, after, limit + 1}));
     RunsInOrder out{std::move(found), false};
     out.more = out.items.size() > static_cast<std::size_t>(limit);
     if (out.more) out.items.pop_back();
