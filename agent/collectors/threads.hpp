@@ -2,10 +2,9 @@
 // says that the thread ran since, names and switches: by taskstats (2 us) where a privileged reader can be had, else
 // from status (8 us); and stat (4 us) only where it also used up a clock tick of CPU, which is the unit that stat
 // counts in, or ran in ten readings. So an idle thread costs one pread, and the user and system time of a nearly idle
-// one lag by less than a clock tick. With taskstats, schedstat is left out
-// for a thread that ran the last time: what it says comes with the counts too. New threads are looked for only where
-// the number of threads (the link count of /proc/PID/task is 2 + threads) or a vanished one says that there is
-// something to find.
+// one lag by less than a clock tick. With taskstats, schedstat is left out for a thread that ran the last time: what it
+// says comes with the counts too. New threads are looked for only where the number of threads (the link count of
+// /proc/PID/task is 2 + threads) or a vanished one says that there is something to find.
 //
 // Where each thread may run is asked of the kernel at every tick (sched_getaffinity, 0.3 us), whether it ran or not;
 // status is read where that has changed.
