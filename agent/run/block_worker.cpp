@@ -174,7 +174,8 @@ std::string BlockWorker::not_clean() const {
 void BlockWorker::obey(const protocol::PrepareBlock& order) {
     if (standing().block == 0 && !clean()) {
         log::warning("block " + std::to_string(order.block) + " is refused: " + not_clean());
-        return say_(protocol::BlockRefused{order.block, order.token, "this machine is not clean: " + not_clean()});
+        return say_(
+            protocol::BlockRefused{order.block, order.token, "this machine is not clean: " + not_clean(), true});
     }
     BlockVerdict verdict;
     {
@@ -185,7 +186,7 @@ void BlockWorker::obey(const protocol::PrepareBlock& order) {
     if (!save()) return;
     if (verdict.answer == BlockAnswer::refused) {
         log::warning("block " + std::to_string(order.block) + " is refused: " + verdict.reason);
-        return say_(protocol::BlockRefused{order.block, order.token, verdict.reason});
+        return say_(protocol::BlockRefused{order.block, order.token, verdict.reason, false});
     }
     if (verdict.answer == BlockAnswer::taken)
         log::info("took block " + std::to_string(order.block) + " with " + std::to_string(order.runs.size()) + " runs");

@@ -50,6 +50,7 @@ template <class IO> static void members(IO& io, Of<IO, BlockReady>& m) { block_a
 template <class IO> static void members(IO& io, Of<IO, BlockRefused>& m) {
     block_and_token(io, m);
     io.text("reason", m.reason);
+    io.boolean("unclean", m.unclean);
 }
 template <class IO> static void members(IO& io, Of<IO, BlockWorked>& m) { block_and_token(io, m); }
 template <class IO> static void members(IO& io, Of<IO, BlockReleased>& m) { block_and_token(io, m); }

@@ -59,6 +59,7 @@ struct BlockReady {
 struct BlockRefused {
     std::int64_t block = 0, token = 0;
     std::string reason;
+    bool unclean = false; // nothing can be measured on this machine: a process of an earlier run can't be ended
 };
 // All runs that the agent was given have ended and their records are in its spool.
 struct BlockWorked {

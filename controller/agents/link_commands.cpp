@@ -30,6 +30,10 @@ Result<void> no_longer_unreachable(db::Connection& c, model::Id machine, bool le
 Result<Applied> refuse_block(db::Connection& c, model::Id machine, const protocol::BlockRefused& refused) {
     PERFRIG_TRY(const auto lease, db::queue::lease_of(c, machine));
     if (!lease || lease->token != refused.token) return Applied{}; // it was taken from the agent meanwhile
+    if (refused.unclean) { // the next blocks would be refused like this one, until none had a try left
+        PERFRIG_CHECK(db::queue::quarantine(c, machine, refused.token, refused.reason));
+        return Applied{};
+    }
     PERFRIG_CHECK(db::queue::revoke(c, machine, "the agent refused the block: " + refused.reason, "agent"));
     return Applied{};
 }

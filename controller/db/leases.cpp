@@ -1,5 +1,6 @@
 // The leases of queue.hpp: renewing, falling silent, ending, revoking.
 #include "controller/db/events.hpp"
+#include "controller/db/machines.hpp"
 #include "controller/db/queue.hpp"
 #include "controller/db/runs.hpp"
 #include "controller/db/sql.hpp"
@@ -109,6 +110,16 @@ Result<bool> end(Connection& c, model::Id machine, std::int64_t token, model::Bl
                                {"token", token},
                                {"block_state", to_string(block_state)},
                                {"reason", reason}}));
+    PERFRIG_CHECK(transaction.commit());
+    return true;
+}
+
+Result<bool> quarantine(Connection& c, model::Id machine, std::int64_t token, std::string_view reason) {
+    PERFRIG_TRY(Transaction transaction, Transaction::begin(c));
+    PERFRIG_TRY(const bool ended, end(c, machine, token, model::BlockState::pending, reason));
+    if (!ended) return false;
+    constexpr model::MachineState from[] = {model::MachineState::idle};
+    PERFRIG_CHECK(machines::change_state(c, machine, from, model::MachineState::quarantined, reason, "agent"));
     PERFRIG_CHECK(transaction.commit());
     return true;
 }

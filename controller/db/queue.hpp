@@ -46,6 +46,9 @@ Result<bool> end(Connection& c, model::Id machine, std::int64_t token, model::Bl
                  std::string_view reason);
 // Leases whose renew_by has passed become silent (machine unreachable); returns those that just did.
 Result<std::vector<model::Lease>> mark_silent(Connection& c);
+// The machine can't be measured on: its block, of which nothing began, waits for another one, and it is quarantined
+// (held where it was draining) until a person releases it. False: the lease is another's by now.
+Result<bool> quarantine(Connection& c, model::Id machine, std::int64_t token, std::string_view reason);
 // A person, or a clean hello after a power cycle, takes the machine back: open runs of the block are interrupted and
 // their next attempts made where that is allowed, the block waits again where it has runs left (else done), the lease
 // ends, and the token sequence grows, so that whatever comes with the old token is fenced off. Returns the block.

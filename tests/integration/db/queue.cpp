@@ -278,3 +278,24 @@ TEST_CASE("cancelling and granting at the same time never wait for each other") 
     CHECK(count(db.c(), "select count(*) from block b join submission s on s.id = b.submission_id "
                         "where b.state = 'pending' or (b.state = 'granted') <> (s.state = 'running')") == 0);
 }
+
+TEST_CASE("a machine that can't be measured on gives its block back untried, and gets no other until it is released") {
+    Scratch db;
+    const auto machine = idle_machine(db.c(), "ryzen");
+    for (int i = 0; i < 2; ++i) good(db::submissions::create(db.c(), submission(1)));
+    const auto first = grant(db.c(), machine);
+    REQUIRE(first);
+    CHECK(!good(db::queue::quarantine(db.c(), machine.id, first->lease.token + 1, "not this lease")));
+    CHECK(good(db::queue::quarantine(db.c(), machine.id, first->lease.token, "process 12 is still there")));
+    CHECK(good(db::queue::block(db.c(), first->block.id)).state == model::BlockState::pending);
+    CHECK(good(db::runs::get(db.c(), first->runs[0].id)).state == RunState::planned);
+    CHECK(count(db.c(), "select count(*) from run where attempt > 1 or state <> 'planned'") == 0);
+    const auto after = good(db::machines::find(db.c(), "ryzen"));
+    CHECK(after.state == model::MachineState::quarantined);
+    CHECK(after.state_reason == "process 12 is still there");
+    CHECK(!grant(db.c(), machine));
+    good(db::machines::release(db.c(), "ryzen", "me"));
+    const auto again = grant(db.c(), machine);
+    REQUIRE(again);
+    CHECK(again->block.id == first->block.id);
+}

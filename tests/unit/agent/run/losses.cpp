@@ -143,6 +143,10 @@ TEST_CASE("a block stops where a run left a process that nobody can end, and is 
     worker->give(protocol::EndBlock{3, 7});
     worker->give(protocol::PrepareBlock{4, 8, {{21, 1, to_json(rig.run())}}});
     CHECK(said(std::type_identity<protocol::BlockRefused>(), 1));
+    {
+        const std::lock_guard lock(mutex);
+        CHECK(std::get<protocol::BlockRefused>(words.back()).unclean);
+    }
     CHECK(rig.sink.states(21).empty());
     frozen.thaw();
     worker->give(protocol::PrepareBlock{4, 9, {{21, 1, to_json(rig.run())}}});

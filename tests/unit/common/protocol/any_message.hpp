@@ -48,7 +48,7 @@ class Any {
         Heartbeat beat{id(), id(), id(), id(), number(-1000, 1000), std::nullopt, text()};
         return {hello,
                 BlockReady{id(), id()},
-                BlockRefused{id(), id(), text()},
+                BlockRefused{id(), id(), text(), number(0, 1) == 1},
                 BlockWorked{id(), id()},
                 BlockReleased{id(), id()},
                 beat};

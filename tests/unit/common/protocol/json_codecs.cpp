@@ -155,7 +155,7 @@ TEST_CASE("what an encoder writes can always be decoded: bad UTF-8, NULs, endles
     CHECK(std::get<Found>(back->body).message.find("[cut]") != std::string::npos);
     const RunEvent metric{1, 1, 1, MetricRead{"m", "s", {}, std::numeric_limits<double>::quiet_NaN(), 0, 0}};
     CHECK_FALSE(std::get<MetricRead>(decode_run_event(encode(metric)).value().body).value.has_value());
-    CHECK(decode_from_agent(encode(FromAgent(BlockRefused{1, 1, nasty}))));
+    CHECK(decode_from_agent(encode(FromAgent(BlockRefused{1, 1, nasty, false}))));
 }
 
 TEST_CASE("the five end states of a run are the end states") {
