@@ -21,3 +21,15 @@ TEST_CASE("looking for a pattern's plain beginning first never changes what matc
         }
     }
 }
+
+TEST_CASE("a pattern that refers back to a group is refused before the library reads the number") {
+    for (const char* pattern :
+         {"(a)\\1", "\\9", "(a)\\33333333333333333333333333333333", "[\\7777777777777777777777777]"}) {
+        INFO(pattern);
+        const auto compiled = LinePattern::compile(pattern);
+        REQUIRE_FALSE(compiled);
+        CHECK(compiled.error().text().find("back") != std::string::npos);
+    }
+    CHECK(LinePattern::compile("\\\\1")); // a backslash, and a 1
+    CHECK(LinePattern::compile("\\d1"));
+}
