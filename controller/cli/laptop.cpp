@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <sched.h>
 #include <sys/stat.h>
@@ -32,6 +33,7 @@ class Laptop {
     Result<void> find_users();
     Result<void> make_folders();
     Result<void> make_folder(const std::string& path, mode_t mode);
+    Result<std::string> for_the_user(const std::string& name);
     Result<void> own(const std::string& path) const; // gives a file that root made to the user
     Result<std::string> token(const std::string& name);
     Result<void> write_agent_config();
@@ -75,6 +77,21 @@ Result<void> Laptop::make_folder(const std::string& path, mode_t mode) {
         return fail(ErrorKind::unavailable, "make the folder", path, error.message(), "choose another with --dir");
     if (::chmod(path.c_str(), mode) != 0) return fail_errno(errno, "set the mode of", path);
     return own(path);
+}
+
+// Root's build may lie where the user that runs a program can't look, in /root for one: that user gets a copy. What
+// root itself runs is never such a copy, since that user may write it.
+Result<std::string> Laptop::for_the_user(const std::string& name) {
+    const std::string from = o_.programs + "/" + name, to = o_.folder + "/bin/" + name;
+    if (!user_) return from;
+    std::ifstream file(from, std::ios::binary);
+    const std::string program((std::istreambuf_iterator<char>(file)), {});
+    if (!file || program.empty())
+        return fail(ErrorKind::not_found, "read the program", from, "it is not there", "build it");
+    PERFRIG_CHECK(make_folder(o_.folder + "/bin", 0755));
+    PERFRIG_CHECK(write_file_atomically(to, program, 0755));
+    PERFRIG_CHECK(own(to));
+    return to;
 }
 
 Result<void> Laptop::make_folders() {
@@ -171,11 +188,12 @@ Result<Client> Laptop::client() {
 
 Result<void> Laptop::start_controller() {
     PERFRIG_TRY(const std::string user_token, token("user"));
+    PERFRIG_TRY(const std::string program, for_the_user("perfrig-controller"));
     const PrivatePostgres postgres(o_.folder + "/postgres", user_);
-    PERFRIG_CHECK(start("controller",
-                        {o_.programs + "/perfrig-controller", "--listen", o_.listen, "--database",
-                         postgres.connection_string(), "--admin-token-file", user_token},
-                        user_));
+    PERFRIG_CHECK(start(
+        "controller",
+        {program, "--listen", o_.listen, "--database", postgres.connection_string(), "--admin-token-file", user_token},
+        user_));
     const Json where = {{"url", url_}, {"token_file", user_token}};
     PERFRIG_CHECK(write_file_atomically(o_.folder + "/client.json", where.dump(2) + "\n", 0644));
     PERFRIG_CHECK(own(o_.folder + "/client.json"));
@@ -195,11 +213,12 @@ Result<void> Laptop::start_agent() {
     }
     if (::access((o_.folder + "/agent/token").c_str(), F_OK) != 0) {
         PERFRIG_TRY(const Json made, asking.post("/api/v1/tokens", {{"kind", "join"}, {"label", "perfrig up"}}));
+        PERFRIG_TRY(const std::string joining, for_the_user("perfrig-agent"));
         CommandOptions options;
         options.user = user_;
         options.environment = current_environment();
         options.environment.emplace_back("PERFRIG_JOIN_TOKEN", made.value("token", ""));
-        PERFRIG_TRY(const CommandResult joined, run_command({program, "join", url_, "--config", config},
+        PERFRIG_TRY(const CommandResult joined, run_command({joining, "join", url_, "--config", config},
                                                             Deadline::in(Milliseconds(30'000)), options));
         if (!joined.exit.good())
             return fail(ErrorKind::unavailable, "enrol this machine at", url_, joined.out + joined.err);

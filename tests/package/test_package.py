@@ -54,8 +54,9 @@ def laptop(tmp_path_factory):
     users = ["--user", "daemon", "--workload-user", "nobody"] if AM_ROOT else []
 
     def perfrig(*arguments, timeout=300):
-        return subprocess.run([BIN / "perfrig", "--dir", folder, *arguments], capture_output=True, text=True, timeout=timeout)
+        return subprocess.run([perfrig.programs / "perfrig", "--dir", folder, *arguments], capture_output=True, text=True, timeout=timeout)
     perfrig.folder = folder
+    perfrig.programs = BIN
     perfrig.up = lambda: perfrig("up", "--listen", listen, "--metrics-listen", metrics, *users)
     yield perfrig
     perfrig("down", "--forget")
@@ -99,6 +100,21 @@ def test_results_survive_down_and_up(laptop):
     assert laptop("down").returncode == 0
     assert laptop.up().returncode == 0
     assert "42" in laptop("results").stdout
+
+
+@needs_root
+def test_a_build_that_only_root_can_look_into_comes_up_all_the_same(laptop, tmp_path):
+    os.chmod(tmp_path, 0o700)
+    for program in ("perfrig", "perfrig-controller", "perfrig-agent"):
+        shutil.copy(BIN / program, tmp_path / program)
+    laptop.programs = tmp_path
+    done = laptop.up()
+    assert done.returncode == 0, done.stdout + done.stderr
+    (laptop.folder / "e.yaml").write_text(experiments.command("echo value 42"))
+    first = laptop("run", laptop.folder / "e.yaml")
+    assert first.returncode == 0 and "42" in first.stdout, first.stdout + first.stderr
+    assert laptop("down").returncode == 0
+    assert processes_of(laptop.folder) == []
 
 
 @pytest.mark.parametrize("name", ["context-switch-cost", "sched-yield", "database-round-trip"])
