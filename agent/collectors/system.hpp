@@ -6,8 +6,7 @@
 //   cpu_frequency_hertz                      label cpu; scaling_cur_freq: on some drivers the last request, not a
 //                                            measurement; reading it may interrupt the CPU, so once a second at most
 //   cpu_core_throttles, cpu_package_throttles label cpu; x86 thermal throttling events since boot
-//   agent_cpu_seconds                        this process, all threads, and the reader of thread counts; user and
-//   system
+//   agent_cpu_seconds                        this process (all threads) and its reader of thread counts: user, system
 #pragma once
 
 #include "agent/collectors/collector.hpp"

@@ -26,6 +26,8 @@ namespace {
 constexpr Milliseconds time_for_guardians{20'000}; // to end their runs after the agent is gone
 constexpr Milliseconds time_to_remove{20'000};     // one directory
 constexpr Milliseconds time_to_send{5'000};
+constexpr Milliseconds time_to_die{5'000}; // a killed guardian
+constexpr std::size_t most_begun = 16;     // runs that were begun and not ended: each keeps what there was before it
 
 // A memory file holds what it holds: reading it can't block, as a pipe or a foreign file system could.
 Result<std::string> read_memory_file(int fd) {
@@ -138,6 +140,9 @@ class Helper {
         const RunName& run = verb.run;
         if (guardians_.contains(run))
             return fail(ErrorKind::conflict, "begin", run.text(), "it is open already", "end it first");
+        if (before_.size() >= most_begun)
+            return fail(ErrorKind::conflict, "begin", run.text(),
+                        std::to_string(before_.size()) + " runs were begun and not ended", "end one of them first");
         PERFRIG_CHECK(
             cgroups_.end_run(run, Deadline::in(place_.time_to_end), [&] { reap(); })); // leftovers of the same name
         PERFRIG_TRY(const std::string directory, work_.make_run_directory(run));
@@ -149,7 +154,7 @@ class Helper {
         };
         if (const auto made = cgroups_.make_run(run, verb.most_processes); !made) return give_up(made.error());
         if (const auto noted = work_.note_begin(run, this_boot(place_.tree)); !noted) return give_up(noted.error());
-        const TraceLook before = look_for_traces(place_.tree, workload_.uid);
+        TraceLook before = look_for_traces(place_.tree, workload_.uid);
         auto channel = make_channel();
         if (!channel) return give_up(channel.error());
         const pid_t self = ::getpid();
@@ -159,7 +164,7 @@ class Helper {
             ::_exit(run_guardian({run, directory, privileged_ ? std::optional(workload_) : std::nullopt, place_,
                                   verb.most_processes, self, std::move(channel->second)}));
         guardians_.emplace(run, guardian);
-        before_.insert_or_assign(run, before);
+        before_.insert_or_assign(run, std::move(before));
         fds.push_back(std::move(channel->first)); // closed here once it is sent: the agent's copy is the life line
         return Message{{"directory", directory}};
     }
@@ -174,11 +179,11 @@ class Helper {
         for (const auto& noted : work_.noted()) add(noted.run);
         RunEnded all;
         for (const auto& run : runs) {
-            end_guardian(run);
+            const bool gone = end_guardian(run);
             const RunEnded ended = end(run);
             all.killed += ended.killed;
-            all.clean = all.clean && ended.clean;
-            all.why += ended.why;
+            all.clean = all.clean && ended.clean && gone;
+            all.why += (gone ? "" : "its guardian was killed and doesn't end; ") + ended.why;
         }
         // Not an error of the end: a folder disturbs no measurement as a process would.
         if (verb.remove_directory)
@@ -203,14 +208,20 @@ class Helper {
         return before_.erase(one);
     }
 
-    // So that it starts nothing more while the run is ended over its head. Its processes become our children.
-    void end_guardian(const RunName& run) {
+    // So that it starts nothing more while the run is ended over its head. Its processes become our children. False: it
+    // is stuck in the kernel; its run stays open, and is ended as a lost one when it gets out.
+    bool end_guardian(const RunName& run) {
         const auto found = guardians_.find(run);
-        if (found == guardians_.end()) return;
+        if (found == guardians_.end()) return true;
         ::kill(found->second, SIGKILL); // our child and unreaped
-        while (::waitpid(found->second, nullptr, 0) < 0 && errno == EINTR) {
+        for (const auto deadline = Deadline::in(time_to_die);;) {
+            const pid_t got = ::waitpid(found->second, nullptr, WNOHANG);
+            if (got == found->second || (got < 0 && errno == ECHILD)) break;
+            if (deadline.passed()) return false;
+            ::poll(nullptr, 0, 2);
         }
         guardians_.erase(found);
+        return true;
     }
 
     template <class Wanted> Result<void> remove_directories(Wanted wanted) {

@@ -62,4 +62,10 @@ std::string printable(std::string_view text, Lines lines) {
     return out;
 }
 
+std::string_view beginning_of(std::string_view text, std::size_t most_bytes) {
+    if (text.size() <= most_bytes) return text;
+    while (most_bytes > 0 && (static_cast<unsigned char>(text[most_bytes]) & 0xC0) == 0x80) --most_bytes;
+    return text.substr(0, most_bytes);
+}
+
 } // namespace perfrig

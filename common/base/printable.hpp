@@ -13,4 +13,7 @@ enum class Lines { keep, escape }; // line feeds stay, or become "\n" so that th
 // writing become \x1b or \u202e; everything else stays.
 std::string printable(std::string_view text, Lines lines = Lines::keep);
 
+// The beginning of a text, at most so many bytes of it, not cut within a character of UTF-8.
+std::string_view beginning_of(std::string_view text, std::size_t most_bytes);
+
 } // namespace perfrig

@@ -1,5 +1,7 @@
 #include "common/protocol/fields.hpp"
 
+#include "common/base/printable.hpp"
+
 namespace perfrig::protocol {
 
 namespace {
@@ -9,9 +11,7 @@ constexpr std::string_view replacement = "\xEF\xBF\xBD";
 std::string cut(std::string text, std::size_t most) {
     static constexpr std::string_view mark = " [cut]";
     if (text.size() <= most) return text;
-    std::size_t end = most - mark.size();
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-    text.resize(end);
+    text.resize(beginning_of(text, most - mark.size()).size());
     return text += mark;
 }
 

@@ -48,7 +48,7 @@ asio::awaitable<void> BatchStorer::run() {
             co_await came_.wait(Deadline::in(look_again));
             continue;
         }
-        co_await store(batches_.front());
+        co_await store(std::move(batches_.front())); // its place is kept until it is stored
         batches_.pop_front();
         left_.notify_all();
     }

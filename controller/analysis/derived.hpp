@@ -4,9 +4,9 @@
 // The window used stands in each metric (window_start_ns, window_end_ns: the earliest first and the latest last reading
 // that entered it). Where an input is missing there is no metric, and a finding says which and why; never a zero.
 //
-//   cpu_busy_ratio{role, mode}          mode user (user + nice), system (system + irq + softirq), total (both): seconds
-//   of
-//                                       the role's granted CPUs / sum over them of the time. Steal is not busy.
+//   cpu_busy_ratio{role, mode}          mode user (user + nice), system (system + irq + softirq), total (both): their
+//                                       seconds of the role's granted CPUs / sum over these of the time. Steal is not
+//                                       busy.
 //   cpu_other_ratio{role, of}           the part of it that no process of the run used: see below
 //   in_flight_ratio                     requests under way by Little's law, of each client (little_law.hpp)
 //   context_switches_per_second{process, kind}    kind voluntary or involuntary, summed over the process's threads

@@ -67,7 +67,12 @@ Result<Joined> join_in_store(db::Connection& c, const Request& request) {
         in.fault("machine must have 1 to 63 lower-case letters, digits, '.', '_' or '-', from a letter or a digit");
     PERFRIG_CHECK(in.finish());
     PERFRIG_TRY(const auto machine, db::machines::enrol(c, name, Json::object()));
-    PERFRIG_CHECK(c.exec("select from machine where id = $1 for no key update", {machine.id})); // one joins at a time
+    // One joins at a time, and none that was forgotten since it was looked up.
+    PERFRIG_TRY(const auto locked,
+                c.exec("select from machine where id = $1 and forgotten_at is null for no key update", {machine.id}));
+    if (locked.empty())
+        return fail(ErrorKind::conflict, "join as", name, "the machine of this name was forgotten just now",
+                    "try again");
     PERFRIG_TRY(const auto standing, db::tokens::hashes_of_machine(c, machine.id));
     const bool itself = std::ranges::find(standing, sha256_hex(present)) != standing.end();
     if (!standing.empty() && !itself) {

@@ -1,5 +1,6 @@
 #include "controller/cli/follow.hpp"
 
+#include "common/base/printable.hpp"
 #include "controller/cli/show.hpp"
 #include "controller/report/text.hpp"
 
@@ -158,7 +159,7 @@ void Follower::print_bar(const Json& submission) {
     if (current.empty() || !waiting_text(submission).empty()) {
         line += submission.value("state", "");
         if (const std::string why = waiting_text(submission); !why.empty()) line += ", waits: " + why;
-        line = line.substr(0, terminal_columns() - 1); // a second line could not be taken back
+        line = beginning_of(line, terminal_columns() - 1); // a second line could not be taken back
     } else {
         const Json& run = current[0];
         line += name_of(run) + "  " + run.value("state", "");

@@ -1,9 +1,8 @@
 #include "controller/cli/show.hpp"
 
+#include "controller/report/pages.hpp"
 #include "controller/report/results.hpp"
 #include "controller/report/text.hpp"
-
-#include <set>
 
 namespace perfrig::cli {
 
@@ -102,32 +101,13 @@ Result<Json> all_runs(const Client& client, std::int64_t submission) {
     return runs;
 }
 
-// The table, every page: a column that only later cells have comes behind those of the first.
-// Findings of a further page: to those of their kind, where the pages before had any.
-void add_group(Json& groups, Json group) {
-    for (Json& known : groups)
-        if (known.at("check") == group.at("check") && known.at("severity") == group.at("severity") &&
-            known.at("subject") == group.at("subject") && known.at("kind") == group.at("kind")) {
-            for (Json& one : group.at("in")) known["in"].push_back(std::move(one));
-            return;
-        }
-    groups.push_back(std::move(group));
-}
-
 Result<Json> all_results(const Client& client, std::int64_t submission) {
     const std::string target = "/api/v1/submissions/" + std::to_string(submission) + "/results";
     PERFRIG_TRY(Json all, client.get(target));
-    std::set<std::string> known;
-    for (const Json& column : all.at("columns")) known.insert(text_or(column, "key"));
     for (std::string after = text_or(all, "next"); !after.empty();) {
         PERFRIG_TRY(Json page, client.get(target + "?after=" + after));
-        for (Json& column : page.at("columns"))
-            if (known.insert(text_or(column, "key")).second) all["columns"].push_back(std::move(column));
-        for (Json& row : page.at("rows")) all["rows"].push_back(std::move(row));
-        for (Json& group : page.at("findings")) add_group(all["findings"], std::move(group));
-        all["finding_groups_left_out"] =
-            all.value("finding_groups_left_out", 0) + page.value("finding_groups_left_out", 0);
         after = text_or(page, "next");
+        report::add_page(all, std::move(page));
     }
     all.erase("next");
     return all;

@@ -97,7 +97,7 @@ Result<HelloTaken> take_hello(db::Connection& c, model::Id machine_id, const pro
     if (other)
         return fail(ErrorKind::conflict, "take the hello of", machine.name,
                     "start " + std::to_string(*other) +
-                        " was another agent's: two agents use one state directory, or " + "one of them a copy of it",
+                        " was another agent's: two agents use one state directory, or one of them a copy of it",
                     "stop the one that should not be; a machine of its own needs a new state directory and name");
     PERFRIG_TRY(const auto lease, db::queue::lease_of(c, machine_id));
     const auto decision = decide_hello(hello, machine, lease);

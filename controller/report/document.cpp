@@ -1,6 +1,9 @@
 #include "controller/report/document.hpp"
 
+#include "common/base/printable.hpp"
+
 #include <algorithm>
+#include <set>
 
 namespace perfrig::report {
 
@@ -82,10 +85,10 @@ std::map<std::int64_t, Place> places_of(const Json& results) {
 std::string where_of(const Json& in, const std::map<std::int64_t, Place>& places) {
     constexpr std::size_t most_cells = 6;
     std::vector<std::pair<std::string, std::string>> cells;
-    std::map<std::int64_t, bool> runs;
+    std::set<std::int64_t> runs;
     for (const Json& one : in) {
         const std::int64_t run = one.value("run", std::int64_t{0});
-        if (!runs.emplace(run, true).second) continue;
+        if (!runs.insert(run).second) continue;
         const auto place = places.find(run);
         const std::string cell = place == places.end() ? "run " + std::to_string(run) : place->second.cell;
         if (cells.empty() || cells.back().first != cell) cells.push_back({cell, ""});
@@ -105,9 +108,7 @@ std::string one_line(std::string text) {
     constexpr std::size_t most_bytes = 400;
     std::replace(text.begin(), text.end(), '\n', ' ');
     if (text.size() <= most_bytes) return text;
-    std::size_t end = most_bytes;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end; // not within a character
-    return text.substr(0, end) + " ...";
+    return std::string(beginning_of(text, most_bytes)) + " ...";
 }
 
 } // namespace

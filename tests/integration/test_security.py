@@ -4,6 +4,7 @@ import resource
 import shutil
 import socket
 import subprocess
+import threading
 import time
 
 import pytest
@@ -210,6 +211,29 @@ def test_what_is_no_message_ends_a_link_that_stood(controller_rig):
     link.send('{"type":"explode"}')
     messages, code, _ = link.until_closed()
     assert code == 1008 and [m["type"] for m in messages] == ["welcome", "refusal"] and "explode" in messages[1]["reason"]
+
+
+def test_a_join_that_waits_while_its_machine_is_forgotten_gets_no_token_of_it(controller_rig):
+    rig = controller_rig
+    rig.enrol()
+    assert rig.call("DELETE", f"/api/v1/tokens/{hash_of_agents_token(rig)}").status == 204  # its name is free for a join
+    other = rig.postgres.connect(rig.database)
+    other.autocommit = False
+    try:
+        cursor = other.cursor()
+        cursor.execute("select from machine where name = 'local' for update")
+        join_token, answers = rig.make_token("join"), []
+        joining = threading.Thread(target=lambda: answers.append(post(rig, "/agent/v1/join", {"machine": "local"}, join_token)))
+        joining.start()
+        wait_until(lambda: rig.sql("select count(*) from pg_stat_activity where wait_event_type = 'Lock'")[0][0] > 0, 10,
+                   "the join waits for the machine")
+        cursor.execute("update machine set forgotten_at = now() where name = 'local'")
+        other.commit()
+        joining.join(20)
+    finally:
+        other.close()
+    assert answers and answers[0].status == 409 and b"forgotten" in answers[0].body, answers
+    assert rig.sql("select count(*) from token where kind = 'agent' and revoked_at is null")[0][0] == 0
 
 
 # --- HTTP ---------------------------------------------------------------------------------------------------------

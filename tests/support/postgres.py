@@ -45,12 +45,18 @@ class Postgres:
         connection.autocommit = True
         return connection
 
-    def create_database(self, name):
-        connection = self.connect()  # not "with": that begins a transaction, in which no database can be created
+    def _execute(self, statement):
+        connection = self.connect()  # not "with": that begins a transaction, in which no database can be made or dropped
         try:
-            connection.cursor().execute(f'create database "{name}"')
+            connection.cursor().execute(statement)
         finally:
             connection.close()
+
+    def drop_database(self, name):
+        self._execute(f'drop database if exists "{name}" with (force)')
+
+    def create_database(self, name):
+        self._execute(f'create database "{name}"')
         return self.dsn.replace("dbname=postgres", f"dbname={name}")
 
     def close(self):

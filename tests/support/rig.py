@@ -89,6 +89,7 @@ class Rig:
         self.postgres = postgres
         self.database = "rig_" + uuid.uuid4().hex[:12]
         self.dsn = postgres.create_database(self.database)
+        self.own_database = self.database
         self.token = uuid.uuid4().hex
         (self.folder / "token").write_text(self.token)
         (self.folder / "token").chmod(0o600)
@@ -296,4 +297,8 @@ class Rig:
         except AssertionError:
             problems.append(f"left running: {self.processes_left()}")
         shutil.rmtree(self.folder, ignore_errors=True)
+        try:
+            self.postgres.drop_database(self.own_database)
+        except Exception as error:
+            problems.append(f"its database stays: {error}")
         assert not problems, "\n".join(problems)

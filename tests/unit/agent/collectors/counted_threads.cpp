@@ -1,6 +1,7 @@
 // The thread collector with switches from taskstats, beside one that reads files alone: the same values.
 #include "agent/collectors/thread_files.hpp"
 #include "agent/collectors/threads.hpp"
+#include "common/base/clock.hpp"
 #include "common/process/thread_counts_channel.hpp"
 
 #include "tests/support/doctest.hpp"
@@ -71,8 +72,10 @@ std::vector<double> sums(const TickReader& seen) {
 
 // Both see the same moment: the farm's threads have said that they are done a little before they wait.
 void tick_both(Live& counted, Live& files) {
+    const auto deadline = Deadline::in(Milliseconds(30'000));
     std::vector<double> before;
     do {
+        REQUIRE_FALSE(deadline.passed());
         CHECK(files.tick().collector_errors.empty());
         before = sums(files.seen);
         CHECK(counted.tick().collector_errors.empty());

@@ -40,3 +40,14 @@ TEST_CASE("what is not UTF-8 is shown byte by byte") {
 }
 
 TEST_CASE("a line of the log stays one line") { CHECK(printable("one\ntwo\r", Lines::escape) == "one\\ntwo\\x0d"); }
+
+TEST_CASE("a text is cut between its characters, never within one") {
+    CHECK(beginning_of("plain", 9) == "plain");
+    CHECK(beginning_of("plain", 3) == "pla");
+    const std::string text = "a\u00e4\u20ac\U0001f600"; // of 1, 2, 3 and 4 bytes
+    const std::size_t whole[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10};
+    for (std::size_t most = 0; most < std::size(whole); ++most) {
+        CAPTURE(most);
+        CHECK(beginning_of(text, most) == std::string_view(text).substr(0, whole[most]));
+    }
+}

@@ -1,4 +1,5 @@
 // taskstats against the real kernel, and what is made of answers that aren't ones.
+#include "common/base/clock.hpp"
 #include "common/base/file_tree.hpp"
 #include "common/process/affinity.hpp"
 #include "common/process/thread_counts_channel.hpp"
@@ -83,8 +84,10 @@ TEST_CASE("taskstats counts the switches of sleeping threads as their status doe
         return all;
     };
     std::vector<ThreadCounts> counts;
+    const auto deadline = Deadline::in(Milliseconds(30'000));
     auto before = by_status();
     do {
+        REQUIRE_FALSE(deadline.passed());
         before = by_status();
         REQUIRE(stats->read(tids, counts));
     } while (by_status() != before); // until the last of them sleeps
