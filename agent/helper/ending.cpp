@@ -61,16 +61,20 @@ Result<SweepReport> sweep_runs(const RunPlace& place, const std::set<RunName>& g
     for (const auto& one : find_leftovers(place.tree, place.work.path(), place.work.workload().uid, spared))
         runs.insert(one.run);
     SweepReport report;
+    std::string unclean; // one that can't be ended keeps none of the others alive
     for (const auto& run : runs) {
         if (guarded.contains(run)) continue;
         for (const auto& note : noted)
             if (note.run == run) report.killed += end_noted(place.tree, note, this_boot(place.tree));
         const RunEnded ended = end_everything(place, run, spared, reap);
-        if (!ended.clean) return fail(ErrorKind::unavailable, "end what is left of", run.text(), ended.why);
         report.killed += ended.killed;
-        report.runs.push_back(run.text());
+        if (ended.clean)
+            report.runs.push_back(run.text());
+        else
+            unclean += (unclean.empty() ? "" : "; ") + run.text() + ": " + ended.why;
     }
     place.cgroups.remove_empty();
+    if (!unclean.empty()) return fail(ErrorKind::unavailable, "end what is left of", "earlier runs", unclean);
     return report;
 }
 

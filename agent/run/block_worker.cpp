@@ -35,8 +35,10 @@ Result<void> BlockWorker::start(Say say, std::function<void(std::string)> broken
 }
 
 Result<void> BlockWorker::recover() {
-    PERFRIG_TRY(const SweepReport swept, machine_.helper.sweep(true, Deadline::in(sweep_time)));
-    for (const std::string& run : swept.runs) log::warning("ended what an earlier agent left of " + run);
+    if (const auto swept = machine_.helper.sweep(true, Deadline::in(sweep_time)); swept)
+        for (const std::string& run : swept->runs) log::warning("ended what an earlier agent left of " + run);
+    else
+        soil({0, swept.error().text()}); // said to whoever asks, and to the controller with the first block
     const BlockRun* open = state_.open_run();
     if (!open) return {};
     const BlockRun run = *open;
@@ -156,26 +158,43 @@ void BlockWorker::work() {
     }
 }
 
-bool BlockWorker::clean() {
-    if (dirty_run_ == 0) return true;
-    const auto ended = machine_.helper.end_run(dirty_run_, true, Deadline::in(clean_time));
-    const bool good = ended && ended->clean;
-    if (!good) dirty_why_ = ended ? ended->why : ended.error().text();
-    if (good) log::info("what run " + std::to_string(dirty_run_) + " left is ended: this machine measures again");
-    if (good) dirty_run_ = 0;
-    status_.set_dirty(good ? "" : not_clean());
-    return good;
+void BlockWorker::soil(Dirt dirt) {
+    dirt_ = std::move(dirt);
+    status_.set_dirty(dirt_->text());
+    log::error(dirt_->text());
 }
 
-std::string BlockWorker::not_clean() const {
-    return "what run " + std::to_string(dirty_run_) + " left can't be ended: " + dirty_why_;
+std::string BlockWorker::Dirt::text() const {
+    return (run ? "what run " + std::to_string(run) + " left" : "what an earlier start of this agent left") +
+           " can't be ended: " + why;
+}
+
+bool BlockWorker::clean() {
+    if (!dirt_) return true;
+    const auto deadline = Deadline::in(clean_time);
+    std::string why;
+    if (dirt_->run == 0) {
+        if (const auto swept = machine_.helper.sweep(true, deadline); !swept) why = swept.error().text();
+    } else {
+        const auto ended = machine_.helper.end_run(dirt_->run, true, deadline);
+        if (!ended || !ended->clean) why = ended ? ended->why : ended.error().text();
+    }
+    if (!why.empty()) {
+        dirt_->why = std::move(why);
+        status_.set_dirty(dirt_->text());
+        return false;
+    }
+    dirt_.reset();
+    status_.set_dirty("");
+    log::info("what was left is ended: this machine measures again");
+    return true;
 }
 
 void BlockWorker::obey(const protocol::PrepareBlock& order) {
     if (standing().block == 0 && !clean()) {
-        log::warning("block " + std::to_string(order.block) + " is refused: " + not_clean());
+        log::warning("block " + std::to_string(order.block) + " is refused: " + dirt_->text());
         return say_(
-            protocol::BlockRefused{order.block, order.token, "this machine is not clean: " + not_clean(), true});
+            protocol::BlockRefused{order.block, order.token, "this machine is not clean: " + dirt_->text(), true});
     }
     BlockVerdict verdict;
     {
@@ -269,7 +288,7 @@ void BlockWorker::run_next() {
         for (const BlockRun& run : state_.runs())
             if (run.state == BlockRun::State::waiting) waiting.push_back(run);
         for (const BlockRun& run : waiting)
-            end_waiting_run(run, "interrupted", "this machine is not clean: " + not_clean());
+            end_waiting_run(run, "interrupted", "this machine is not clean: " + dirt_->text());
         save();
         return;
     }
@@ -303,12 +322,7 @@ void BlockWorker::run_next() {
         const std::lock_guard lock(mutex_);
         state_.run_ended(next.run, outcome.state);
     }
-    if (!outcome.leftovers.empty() && !outcome.helper_lost) {
-        dirty_run_ = next.run;
-        dirty_why_ = outcome.leftovers;
-        status_.set_dirty(not_clean());
-        log::error(not_clean());
-    }
+    if (!outcome.leftovers.empty() && !outcome.helper_lost) soil({next.run, outcome.leftovers});
     if (save() && outcome.helper_lost) break_down("the helper is gone");
 }
 

@@ -11,6 +11,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <thread>
 #include <variant>
 
@@ -51,6 +52,11 @@ class BlockWorker {
     struct Lease {
         std::int64_t block = 0;
     };
+    struct Dirt {             // what could not be ended
+        std::int64_t run = 0; // that left it; 0: runs of an earlier start
+        std::string why;
+        std::string text() const;
+    };
     using Order =
         std::variant<protocol::PrepareBlock, protocol::AssignRun, protocol::CancelRun, protocol::EndBlock, Lease>;
 
@@ -63,8 +69,8 @@ class BlockWorker {
     void obey(const protocol::EndBlock& order);
     void obey(const Lease& order);
     void run_next();
-    bool clean(); // ends what a run left, where something is left
-    std::string not_clean() const;
+    void soil(Dirt dirt);
+    bool clean(); // ends what was left, where something was
     void end_waiting_run(const BlockRun& run, const std::string& state, const std::string& reason);
     Result<void> recover();
     bool save(); // false: reported as broken
@@ -75,9 +81,8 @@ class BlockWorker {
     WorkStatus& status_;
     Say say_;
     std::function<void(std::string)> broken_;
-    Interrupt interrupt_;        // of the run under way
-    std::int64_t dirty_run_ = 0; // what it left could not be ended; 0: none. The worker's thread alone
-    std::string dirty_why_;
+    Interrupt interrupt_;      // of the run under way
+    std::optional<Dirt> dirt_; // of the worker's thread alone, once it is started
 
     mutable std::mutex mutex_; // guards what follows
     std::condition_variable changed_;

@@ -120,13 +120,17 @@ TEST_CASE("a block stops where a run left a process that nobody can end, and is 
         }
         return false;
     };
-    auto worker = BlockWorker::open(rig.machine, rig.folder + "/block.json", rig.status).value();
-    REQUIRE(worker->start(
-        [&](protocol::FromAgent word) {
-            const std::lock_guard lock(mutex);
-            words.push_back(std::move(word));
-        },
-        [](std::string) {}));
+    const auto start = [&] {
+        auto started = BlockWorker::open(rig.machine, rig.folder + "/block.json", rig.status).value();
+        REQUIRE(started->start(
+            [&](protocol::FromAgent word) {
+                const std::lock_guard lock(mutex);
+                words.push_back(std::move(word));
+            },
+            [](std::string) {}));
+        return started;
+    };
+    auto worker = start();
     ResolvedRun leaves = rig.run();
     leaves.tools = {RunRig::tool("sleep 1; echo speed: 1")};
     worker->give(protocol::PrepareBlock{3, 7, {{11, 1, to_json(leaves)}, {12, 1, to_json(leaves)}}});
@@ -147,6 +151,14 @@ TEST_CASE("a block stops where a run left a process that nobody can end, and is 
         const std::lock_guard lock(mutex);
         CHECK(std::get<protocol::BlockRefused>(words.back()).unclean);
     }
+    CHECK(rig.sink.states(21).empty());
+    // An agent that is started anew knows it too, and says so instead of staying away.
+    worker.reset();
+    rig.status.set_dirty("");
+    worker = start();
+    CHECK(rig.status.doing().starts_with("not clean: what an earlier start"));
+    worker->give(protocol::PrepareBlock{4, 8, {{21, 1, to_json(rig.run())}}});
+    CHECK(said(std::type_identity<protocol::BlockRefused>(), 2));
     CHECK(rig.sink.states(21).empty());
     frozen.thaw();
     worker->give(protocol::PrepareBlock{4, 9, {{21, 1, to_json(rig.run())}}});
