@@ -122,6 +122,7 @@ RunStep<void> Execution::prepare() {
     }
     take_environment("before");
     PERFRIG_CHECK(build());
+    PERFRIG_CHECK(check_nobody_answers());
     if (!run_.services.empty()) begin_phase("start", ready_time);
     for (const ServiceSpec& service : run_.services) PERFRIG_CHECK(start_service(service));
     end_phase();

@@ -32,6 +32,7 @@ class Execution {
     RunStep<void> check();
     RunStep<void> prepare();
     RunStep<void> build();
+    RunStep<void> check_nobody_answers(); // where the services will
     RunStep<void> start_service(const ServiceSpec& service);
     RunStep<void> wait_until_ready(RunProcess& process, const ServiceSpec& service,
                                    const std::function<bool()>& log_seen);

@@ -2,15 +2,37 @@
 #include "agent/run/execution.hpp"
 #include "agent/run/readiness.hpp"
 #include "common/base/units.hpp"
+#include "common/net/url.hpp"
 
 namespace perfrig {
 
 namespace {
-constexpr Milliseconds look_time{2'000}; // for one look at whether a service answers
+constexpr Milliseconds look_time{2'000};    // for one look at whether a service answers
+constexpr Milliseconds time_to_answer{250}; // for who listens on this machine; far ones are asked for no longer
 constexpr Milliseconds between_looks{100};
 constexpr Milliseconds longest_between_commands{1'000}; // each costs a process: what is slow is asked less often
 constexpr Milliseconds margin{60'000};
 } // namespace
+
+// Else another program (a forgotten nginx) would pass for the service: ready at once, and then measured.
+RunStep<void> Execution::check_nobody_answers() {
+    for (const ServiceSpec& service : run_.services) {
+        std::string at = service.ready.target;
+        if (service.ready.kind == Readiness::Kind::http) {
+            const auto url = parse_url(at);
+            if (!url) continue; // told where it is asked for
+            at = (url->host.find(':') == std::string::npos ? url->host : "[" + url->host + "]") + ":" +
+                 std::to_string(url->port);
+        } else if (service.ready.kind != Readiness::Kind::tcp) {
+            continue;
+        }
+        if (check_tcp(at, Deadline::in(time_to_answer)))
+            return refused("service '" + service.name + "': another program answers at " + at +
+                           " already, and would be measured in its place: end it (ss -ltnp shows it), or let the "
+                           "service listen on a free port (ports: [NAME], then ${port.NAME})");
+    }
+    return {};
+}
 
 RunStep<void> Execution::start_service(const ServiceSpec& service) {
     StartOrder order;
