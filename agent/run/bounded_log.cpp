@@ -1,5 +1,7 @@
 #include "agent/run/bounded_log.hpp"
 
+#include "agent/tools/tool.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
@@ -59,7 +61,7 @@ Result<void> BoundedLog::finish() {
             done += static_cast<std::uint64_t>(n);
         }
         const std::uint64_t turn = (total_ - half_) % half_;
-        const std::string mark = "\n[" + std::to_string(dropped_bytes()) + " bytes were dropped here]\n";
+        const std::string mark = dropped_mark(dropped_bytes());
         write_at(mark, half_);
         write_at(std::string_view(ring).substr(turn), half_ + mark.size());
         write_at(std::string_view(ring).substr(0, turn), half_ + mark.size() + half_ - turn);

@@ -178,6 +178,8 @@ RunStep<void> Execution::read_tool(const ToolSpec& spec, const Tool& tool, RunPr
     output.elapsed_seconds = static_cast<double>(process.exited->end_ns - process.spawned.start_ns) / 1e9;
     const std::int64_t asked_ms = measuring ? run_.measure_ms : run_.warm_up_ms;
     if (asked_ms > 0) output.asked_seconds = static_cast<double>(asked_ms) / 1e3;
+    output.out_dropped_bytes = process.out->dropped_bytes();
+    output.err_dropped_bytes = process.err->dropped_bytes();
     const auto reading = tool.parse(output);
     const std::string ended = process.exited->status.good() ? "" : " (" + process.exited->status.text() + ")";
     if (!reading) return failed(what + ": " + reading.error().text() + ended);

@@ -12,7 +12,7 @@ namespace perfrig {
 
 namespace {
 
-constexpr std::size_t most_output = 4u << 20; // bytes that are searched; a report is at the end, so the end is kept
+constexpr std::size_t most_output = 4u << 20; // bytes searched for the first or the last match, and of JSON
 
 struct Pick { // how to find one number
     std::string name, unit;
@@ -40,6 +40,7 @@ class CommandTool final : public Tool {
         argv_ = values.texts("command");
         if (options.at("command").is_string()) argv_.insert(argv_.begin(), {"/bin/sh", "-c"});
         at_most_ = values.duration("at_most");
+        ends_by_itself_ = values.boolean("ends_by_itself", false);
         for (const auto& entry : options.at("metrics")) metrics_.push_back(make_pick(entry));
         if (const auto series = options.find("series"); series != options.end())
             for (const auto& entry : *series) series_.push_back(make_pick(entry));
@@ -79,7 +80,12 @@ class CommandTool final : public Tool {
                 }
                 PERFRIG_TRY(found, by_pointer(pick, *document));
             } else {
-                PERFRIG_TRY(found, by_pattern(pick, stream));
+                const auto dropped = pick.from_stderr ? output.err_dropped_bytes : output.out_dropped_bytes;
+                PERFRIG_TRY(found, by_pattern(pick, stream, dropped));
+                if (dropped > 0 && pick.take == Pick::Take::only)
+                    worsen(reading, ReadingStatus::suspect,
+                           fmt::format("that only one line gives {} is not sure: {} bytes of the output were dropped",
+                                       pick.name, dropped));
             }
             const auto number = text::grouped_number(found);
             if (!number && !placeholder(found)) return missing(pick, "'" + found.substr(0, 80) + "' is no number");
@@ -88,6 +94,7 @@ class CommandTool final : public Tool {
             if (!reading.metrics.back().value)
                 worsen(reading, ReadingStatus::suspect, pick.name + " was printed as '" + found.substr(0, 80) + "'");
         }
+        if (!ends_by_itself_) judge_length(reading, output);
         return reading;
     }
 
@@ -139,18 +146,53 @@ class CommandTool final : public Tool {
                                  " at " + pick.pointer_text);
     }
 
-    static Result<std::string> by_pattern(const Pick& pick, std::string_view stream) {
-        const bool cut = stream.size() > most_output;
-        if (cut) stream.remove_prefix(stream.size() - most_output);
+    // Whole lines that the match can be told from: the beginning for the first, the end for the last, all for the only
+    // one. Where bytes were dropped, the two lines that this tore are left out: half a number is a number too.
+    static std::vector<std::string_view> searched(const Pick& pick, std::string_view stream, std::uint64_t dropped) {
+        if (stream.starts_with("\xEF\xBB\xBF")) stream.remove_prefix(3);
+        auto head = stream, tail = stream;
+        if (const auto mark = dropped_mark(dropped); dropped > 0) {
+            const auto at = std::min(stream.find(mark), stream.size());
+            head = stream.substr(0, at);
+            head = head.substr(0, head.rfind('\n') + 1); // npos + 1 is 0
+            tail = from_next_line(stream.substr(std::min(at + mark.size(), stream.size())));
+        }
+        if (pick.take == Pick::Take::only) return dropped > 0 ? std::vector{head, tail} : std::vector{stream};
+        if (pick.take == Pick::Take::first)
+            return {head.size() <= most_output ? head : head.substr(0, head.rfind('\n', most_output) + 1)};
+        return {tail.size() <= most_output ? tail : from_next_line(tail.substr(tail.size() - most_output))};
+    }
+    static std::string_view from_next_line(std::string_view s) {
+        return s.substr(std::min(s.find('\n'), s.size() - 1) + 1);
+    }
+
+    // Its numbers are held against a phase of the asked length, which it cut short by ending early.
+    static void judge_length(Reading& reading, const ToolOutput& output) {
+        if (!output.elapsed_seconds || !output.asked_seconds) return;
+        if (*output.elapsed_seconds < 0.9 * *output.asked_seconds)
+            worsen(
+                reading, ReadingStatus::suspect,
+                fmt::format("it ran for {:.3g} s of {:.3g} s, and the phase ended with it (ends_by_itself: true says "
+                            "that its length is its own)",
+                            *output.elapsed_seconds, *output.asked_seconds));
+    }
+
+    static Result<std::string> by_pattern(const Pick& pick, std::string_view stream, std::uint64_t dropped) {
+        const auto whole = stream.size();
+        const auto parts = searched(pick, stream, dropped);
         std::optional<std::string_view> found;
         int matches = 0;
         int too_long = 0;
-        for (const auto line : text::lines(stream)) {
-            too_long += line.size() > LinePattern::longest_line;
-            const auto captured = pick.pattern->capture(line);
-            if (!captured) continue;
-            if (++matches == 1 || pick.take == Pick::Take::last) found = captured;
-            if (pick.take == Pick::Take::first) break;
+        for (auto part : parts) {
+            while (!part.empty() && !(matches > 0 && pick.take == Pick::Take::first)) {
+                const auto end = part.find('\n');
+                auto line = part.substr(0, end);
+                part.remove_prefix(end == std::string_view::npos ? part.size() : end + 1);
+                if (line.ends_with('\r')) line.remove_suffix(1);
+                too_long += line.size() > LinePattern::longest_line;
+                const auto captured = pick.pattern->capture(line);
+                if (captured && (++matches == 1 || pick.take == Pick::Take::last)) found = captured;
+            }
         }
         if (matches > 1 && pick.take == Pick::Take::only)
             return missing(pick, fmt::format("{} lines match; say take: first or last", matches));
@@ -159,12 +201,15 @@ class CommandTool final : public Tool {
         if (too_long > 0)
             why += fmt::format(" ({} lines are longer than {} bytes and were left out)", too_long,
                                LinePattern::longest_line);
-        if (cut) why += fmt::format(" (only its last {} bytes were searched)", most_output);
+        const bool last = pick.take == Pick::Take::last;
+        if (pick.take != Pick::Take::only && (whole > most_output || dropped > 0))
+            why += fmt::format(" (only its {} {} bytes were searched)", last ? "last" : "first", parts.front().size());
         return missing(pick, why);
     }
 
     std::vector<std::string> argv_;
     std::optional<Nanoseconds> at_most_;
+    bool ends_by_itself_ = false;
     std::vector<Pick> metrics_, series_;
 };
 

@@ -17,6 +17,8 @@ Result<std::string> Tool::parse_version(std::string_view out, std::string_view e
                 "it printed '" + std::string(shown.substr(0, 120)) + "'");
 }
 
+std::string dropped_mark(std::uint64_t bytes) { return "\n[" + std::to_string(bytes) + " bytes were dropped here]\n"; }
+
 std::map<std::string, std::string> forced_tool_environment() { return {{"LC_ALL", "C"}, {"S_TIME_FORMAT", "ISO"}}; }
 
 namespace {

@@ -78,7 +78,13 @@ struct ToolOutput {
     int signal = 0;                                       // 0: it exited by itself
     std::optional<double> elapsed_seconds = std::nullopt; // from start to exit, as the run measured it
     std::optional<double> asked_seconds = std::nullopt;   // the phase's duration
+    // Bytes of the middle that the bound of logs cost; in their place stands dropped_mark() of them.
+    std::uint64_t out_dropped_bytes = 0;
+    std::uint64_t err_dropped_bytes = 0;
 };
+
+// What stands in a bounded log for bytes that were dropped: a line of its own, between two lines that may be torn.
+std::string dropped_mark(std::uint64_t bytes);
 
 class Tool {
   public:

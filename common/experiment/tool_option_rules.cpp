@@ -3,8 +3,10 @@
 #include "common/base/line_pattern.hpp"
 #include "common/base/units.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <set>
 
 namespace perfrig {
 
@@ -116,17 +118,42 @@ void check_pattern(const Json& entry, const std::string& path, Faults& faults) {
             {path + "/pattern", "must have exactly one group, the number", "(...) around it, (?:...) elsewhere"});
 }
 
+// What service demand, switches per request and Little's law are formed from must be what its name says.
+std::string_view unit_wanted(std::string_view name) {
+    for (const auto rate : {"requests_per_second", "transactions_per_second", "operations_per_second"})
+        if (name == rate) return "1/s";
+    return name == "latency_seconds" || name == "operation_seconds" ? "s" : "";
+}
+
+void check_name(const Json& entry, const std::string& path, std::set<std::string>& seen, Faults& faults) {
+    const auto found = entry.find("name"), unit = entry.find("unit");
+    if (found == entry.end() || !found->is_string()) return;
+    const auto& name = found->get_ref<const std::string&>();
+    if (!is_name(name))
+        return faults.push_back(
+            {path + "/name", "must be lower case letters, digits and _, from a letter", "such as latency_seconds"});
+    if (is_reserved_metric(name))
+        faults.push_back({path + "/name", "is what perfrig itself calls something that it finds out",
+                          "another name, such as own_" + name});
+    if (const auto wanted = unit_wanted(name); !wanted.empty() && unit != entry.end() && unit->is_string() &&
+                                               !left_to_agent(*unit) && unit->get_ref<const std::string&>() != wanted)
+        faults.push_back({path + "/unit", "must be " + std::string(wanted) + " with that name",
+                          "scale takes the printed number to it"});
+    const Json labels = entry.value("labels", Json::object());
+    if (!seen.insert(name + labels.dump(-1, ' ', false, Json::error_handler_t::replace)).second)
+        faults.push_back({path + "/name", "is given twice with the same labels: only one of the two would be kept",
+                          "another name, or labels"});
+}
+
 void check_picks(const Json& options, const char* list, Faults& faults) {
     const auto entries = options.find(list);
     if (entries == options.end() || !entries->is_array()) return;
+    std::set<std::string> seen;
     for (std::size_t i = 0; i < entries->size(); ++i) {
         const Json& entry = (*entries)[i];
         if (!entry.is_object()) continue;
         const std::string path = std::string(list) + "/" + std::to_string(i);
-        if (const auto name = entry.find("name"); name != entry.end() && name->is_string())
-            if (!is_name(name->get_ref<const std::string&>()))
-                faults.push_back({path + "/name", "must be lower case letters, digits and _, from a letter",
-                                  "such as latency_seconds"});
+        check_name(entry, path, seen, faults);
         if (list == std::string_view("metrics") && entry.contains("pattern") == entry.contains("pointer"))
             faults.push_back({path, "needs either a pattern or a pointer", {}});
         if (const auto pointer = entry.find("pointer"); pointer != entry.end() && pointer->is_string()) try {
@@ -139,6 +166,48 @@ void check_picks(const Json& options, const char* list, Faults& faults) {
 }
 
 } // namespace
+
+bool is_reserved_metric(std::string_view name) {
+    static constexpr std::string_view names[] = {"cpu_busy_ratio",
+                                                 "cpu_other_ratio",
+                                                 "in_flight_ratio",
+                                                 "context_switches_per_second",
+                                                 "context_switches_per_request",
+                                                 "run_queue_wait_ratio",
+                                                 "thread_group_cpu_ratio",
+                                                 "thread_group_run_queue_wait_ratio",
+                                                 "thread_group_switches_per_second",
+                                                 "thread_group_threads",
+                                                 "service_demand_seconds",
+                                                 "thread_coverage_ratio",
+                                                 "agent_cpu_ratio",
+                                                 "agent_cpu_seconds",
+                                                 "cpu_idle_seconds",
+                                                 "cpu_iowait_seconds",
+                                                 "cpu_irq_seconds",
+                                                 "cpu_nice_seconds",
+                                                 "cpu_softirq_seconds",
+                                                 "cpu_steal_seconds",
+                                                 "cpu_system_seconds",
+                                                 "cpu_user_seconds",
+                                                 "memory_anonymous_bytes",
+                                                 "memory_available_bytes",
+                                                 "memory_buffers_bytes",
+                                                 "memory_cached_bytes",
+                                                 "memory_dirty_bytes",
+                                                 "memory_free_bytes",
+                                                 "swap_used_bytes",
+                                                 "process_cpu_seconds",
+                                                 "process_rss_bytes",
+                                                 "process_waited_children_cpu_seconds",
+                                                 "thread_cpu_seconds",
+                                                 "thread_cpu_system_seconds",
+                                                 "thread_cpu_user_seconds",
+                                                 "thread_involuntary_switches",
+                                                 "thread_run_queue_wait_seconds",
+                                                 "thread_voluntary_switches"};
+    return std::ranges::find(names, name) != std::end(names);
+}
 
 void check_tool_rules(std::string_view tool, const Json& options, Faults& faults) {
     if (tool == "wrk") check_wrk(options, faults);

@@ -192,6 +192,10 @@ constexpr std::array command_options{
                .unit = "s",
                .minimum = 0.001,
                .maximum = day},
+    OptionSpec{.name = "ends_by_itself",
+               .type = boolean,
+               .help = "Whether the program ends by itself, so that phases.measure may be left out",
+               .fallback = "false"},
 };
 
 constexpr std::array tools{

@@ -63,6 +63,10 @@ struct OptionFault {
 // what options demand of each other. Never throws.
 std::vector<OptionFault> check_tool_options(std::string_view tool, const nlohmann::json& options);
 
+// A name that collectors or the analysis give to what they find out themselves: a tool's own metric or series of that
+// name would pass for it, or be added to it.
+bool is_reserved_metric(std::string_view name);
+
 // Whether the tool can run for exactly this long: wrk and pgbench take whole seconds only, and need a duration; 0 ("as
 // long as it takes") is for tools that end by themselves. `phase` ("warm_up", "measure") becomes the fault's path.
 std::vector<OptionFault> check_tool_duration(std::string_view tool, std::string_view phase, Nanoseconds duration);

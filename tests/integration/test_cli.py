@@ -37,6 +37,17 @@ def test_run_prints_the_table_and_writes_junit(rig):
     assert rig.cli("results", "--format", "markdown", check=0).stdout.startswith("| ")
 
 
+def test_output_that_could_not_be_written_is_no_success(rig):
+    path = file(rig, experiments.command("echo value 7"))
+    done = rig.cli("run", path, "--junit", "/nowhere/junit.xml", check=2)
+    assert "/nowhere/junit.xml" in done.stderr and "value" in done.stdout, done  # the table all the same
+    with open("/dev/full", "w") as full:
+        for words in (["results", "--format", "csv"], ["validate", path]):
+            cut = subprocess.run([BIN / "perfrig", "--url", rig.url, "--token-file", rig.folder / "token", *words],
+                                 stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+            assert cut.returncode == 3 and "standard output" in cut.stderr, cut
+
+
 def test_a_failed_run_ends_with_1_and_names_the_reason(rig):
     done = rig.cli("run", file(rig, experiments.command("exit 5")), "--junit", str(rig.folder / "j.xml"), check=1)
     assert "status 5" in done.stdout

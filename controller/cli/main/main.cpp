@@ -67,14 +67,18 @@ int exit_of(const Json& submission) {
     return verdicts.value("void", 0) > 0 ? exit_run_failed : exit_good;
 }
 
+Result<void> write_junit(const Client& client, const Options& o, std::int64_t id) {
+    if (o.junit.empty()) return {};
+    PERFRIG_TRY(const std::string text, junit_text(client, id));
+    return write_file_atomically(o.junit, text);
+}
+
+// A JUnit file that can't be written costs nobody the table, and a table nobody the file.
 int show_end(const Client& client, const Options& o, std::int64_t id, const Json& submission) {
-    if (!o.junit.empty()) {
-        const auto text = junit_text(client, id);
-        if (!text) return told(text.error());
-        if (const auto written = write_file_atomically(o.junit, *text); !written) return told(written.error());
-    }
-    if (const int shown = said(results_text(client, id, o.format, on_terminal())); shown != exit_good) return shown;
-    return exit_of(submission);
+    const auto written = write_junit(client, o, id);
+    const int shown = said(results_text(client, id, o.format, on_terminal()));
+    if (!written) return told(written.error());
+    return shown != exit_good ? shown : exit_of(submission);
 }
 
 // For scripts that ask for its results later: "the newest submission" may be somebody else's.
@@ -317,7 +321,11 @@ int run_command_line(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     try {
-        return run_command_line(argc, argv);
+        const int exit = run_command_line(argc, argv);
+        // A table that a full disk cut short must not pass for a whole one.
+        if (std::cout.flush()) return exit;
+        std::cerr << "perfrig: what it printed could not be written whole to standard output" << std::endl;
+        return exit_infrastructure;
     } catch (const std::exception& e) {
         std::cerr << "perfrig: a bug: " << e.what() << std::endl;
         return exit_infrastructure;

@@ -51,6 +51,48 @@ TEST_CASE("a missing match, several matches and what is no number are errors") {
     CHECK(cut.error().why.find("longer") != std::string::npos);
 }
 
+TEST_CASE("long output is searched from the end that the first, the last or the only match is to be told from") {
+    const std::string noise(6 << 20, '\n');
+    const std::string out = "rate: 1\n" + noise + "rate: 2\n";
+    CHECK(*read(metric("rate: (\\S+)", {{"take", "first"}}), {.out = out, .err = {}})->metrics[0].value == 1);
+    CHECK(*read(metric("rate: (\\S+)", {{"take", "last"}}), {.out = out, .err = {}})->metrics[0].value == 2);
+    CHECK(!read(metric("rate: (\\S+)"), {.out = out, .err = {}})); // both lines count
+    const std::string early = "rate: 1\n" + noise;
+    CHECK(*read(metric("rate: (\\S+)"), {.out = early, .err = {}})->metrics[0].value == 1);
+    const auto late = read(metric("rate: (\\S+)", {{"take", "first"}}), {.out = noise + "rate: 2\n", .err = {}});
+    REQUIRE(!late);
+    CHECK(late.error().why.find("only its first") != std::string::npos);
+}
+
+TEST_CASE("no number is read out of a line that was torn where output was dropped") {
+    const std::string out = "rate: 1\nrate: 23" + dropped_mark(99) + "45 rate: 6\nrate: 7\n";
+    const auto of = [&](const char* take) {
+        return read(metric("rate: (\\S+)", {{"take", take}}), {.out = out, .err = {}, .out_dropped_bytes = 99});
+    };
+    CHECK(*of("first")->metrics[0].value == 1);
+    CHECK(*of("last")->metrics[0].value == 7);
+    CHECK(!of("only"));
+    const std::string torn = "rate: 23" + dropped_mark(99) + "45 rate: 6\nrate: 7\n";
+    const ToolOutput once{.out = torn, .err = {}, .out_dropped_bytes = 99};
+    const auto only = read(metric("rate: (\\S+)"), once);
+    REQUIRE(only);
+    CHECK(*only->metrics[0].value == 7);
+    CHECK(only->status == ReadingStatus::suspect); // what was dropped may have held another
+    CHECK(!read(metric("rate: (\\S+)", {{"take", "first"}}), once));
+}
+
+TEST_CASE("a command that ends long before its phase is suspect, unless its length is its own") {
+    auto options = metric("rate: (\\S+)");
+    ToolOutput output{.out = "rate: 5\n", .err = {}, .elapsed_seconds = 0.3, .asked_seconds = 5};
+    CHECK(read(options, output)->status == ReadingStatus::suspect);
+    CHECK(read(options, output)->reason.find("0.3 s of 5 s") != std::string::npos);
+    output.elapsed_seconds = 4.9;
+    CHECK(read(options, output)->status == ReadingStatus::ok);
+    output.elapsed_seconds = 0.3;
+    options["ends_by_itself"] = "true";
+    CHECK(read(options, output)->status == ReadingStatus::ok);
+}
+
 TEST_CASE("a placeholder is a metric without a value, and suspect") {
     for (const char* word : {"nan", "-NaN", "inf", "N/A", "-"}) {
         const std::string out = std::string("rate: ") + word + "\n";

@@ -102,6 +102,28 @@ TEST_CASE("a command's picks need a name, a unit and one way to find the number"
     CHECK(fault_at(validate_tool_options("command", {{"command", {"a", 5}}, {"metrics", Json::array()}}), "command/1"));
 }
 
+TEST_CASE("a command's metric takes no name of perfrig's own, no unit beside its name's, and no other metric's place") {
+    const auto faults_of = [](const char* list, Json picks) {
+        Json options{{"command", "x"}, {"metrics", Json::array()}};
+        for (Json& pick : picks) pick["pattern"] = "(.)";
+        options[list] = std::move(picks);
+        return validate_tool_options("command", options);
+    };
+    const auto one = [](const char* name, const char* unit, Json labels = Json::object()) {
+        return Json{{"name", name}, {"unit", unit}, {"labels", std::move(labels)}};
+    };
+    for (const char* list : {"metrics", "series"}) {
+        CHECK(fault_at(faults_of(list, {one("cpu_busy_ratio", "ratio")}), std::string(list) + "/0/name"));
+        CHECK(fault_at(faults_of(list, {one("thread_voluntary_switches", "count")}), std::string(list) + "/0/name"));
+        CHECK(fault_at(faults_of(list, {one("a", "s"), one("a", "B")}), std::string(list) + "/1/name"));
+        CHECK(!fault_at(faults_of(list, {one("a", "s", {{"op", "get"}}), one("a", "s", {{"op", "put"}})}),
+                        std::string(list) + "/1/name"));
+    }
+    CHECK(fault_at(faults_of("metrics", {one("requests_per_second", "1/min")}), "metrics/0/unit"));
+    CHECK(fault_at(faults_of("metrics", {one("latency_seconds", "ms")}), "metrics/0/unit"));
+    CHECK(faults_of("metrics", {one("requests_per_second", "1/s"), one("latency_seconds", "s")}).empty());
+}
+
 TEST_CASE("durations a tool can't keep are refused with the next that it can") {
     const auto faults = check_tool_duration("wrk", "measure", std::chrono::milliseconds(1500));
     REQUIRE(faults.size() == 1);

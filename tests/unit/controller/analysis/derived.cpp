@@ -1,4 +1,5 @@
 #include "controller/analysis/derived.hpp"
+#include "common/experiment/tool_options.hpp"
 #include "tests/support/doctest.hpp"
 
 #include <algorithm>
@@ -67,6 +68,7 @@ RunData run() {
 }
 
 std::optional<double> value(const Evaluation& e, const std::string& name, const model::Labels& labels) {
+    for (const auto& one : e.metrics) CHECK_MESSAGE(is_reserved_metric(one.name), one.name); // no tool may take it
     for (const auto& one : e.metrics)
         if (one.name == name && one.labels == labels) return one.value;
     return std::nullopt;
@@ -348,4 +350,8 @@ TEST_CASE("thread groups are names without their numbers") {
     CHECK(thread_group("nginx") == "nginx");
     CHECK(thread_group("42") == "42");
     CHECK(thread_group("") == "");
+}
+
+TEST_CASE("no series that derived metrics are read from may be a tool's") {
+    for (const auto name : series_wanted()) CHECK_MESSAGE(is_reserved_metric(name), name);
 }
