@@ -138,6 +138,7 @@ RunStep<void> Execution::measure() {
     const Milliseconds duration(run_.measure_ms);
     const Nanoseconds longest = longest_of(tools_, ToolPhase::measure, duration);
     enter("measuring", in_ms(longest) + margin);
+    processes_->tell_left_running();
     (void)machine_.collectors.take_affinity_news(); // of before; the first look below sees where they are now
     begin_phase("measure", run_.measure_ms > 0 ? std::optional(duration) : std::nullopt);
     measure_start_ns_ = machine_.sampler.tick_now();

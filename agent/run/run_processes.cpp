@@ -265,6 +265,31 @@ void RunProcesses::read_affinities() {
     }
 }
 
+// A build's daemon, or what a warm-up put into the background, uses the run's CPUs beside what is measured, and counts
+// as somebody else's. Without cgroups those are not found that left both parent and process group.
+void RunProcesses::tell_left_running() {
+    constexpr std::size_t most_named = 5;
+    for (const auto& process : processes_) {
+        if (!process->exited) continue;
+        std::size_t count = 0;
+        std::string names;
+        for (const pid_t pid : pids_of(machine_.tree, process->spawned)) {
+            const auto text = machine_.tree.read("/proc/" + std::to_string(pid) + "/stat");
+            const auto stat = text ? parse_stat(*text) : Result<StatLine>(text.error());
+            if (!stat || stat->state == 'Z' || stat->state == 'X') continue; // it has ended, or is about to
+            if (++count <= most_named)
+                names += (names.empty() ? "" : ", ") + std::string(stat->comm) + " (" + std::to_string(pid) + ")";
+        }
+        if (count == 0) continue;
+        recorder_.finding("left_running", "warning", process->order.name,
+                          process->order.name + " has ended, and " + std::to_string(count) +
+                              " processes that it started have not: " + names + (count > most_named ? " ..." : "") +
+                              "; what they use of the run's CPUs while it measures is no service's and no tool's "
+                              "(end them there, or make a service of what is wanted)",
+                          Json{{"phase", process->order.phase}, {"processes", count}});
+    }
+}
+
 // What was collected by a name belongs to the last one started under it: a tool of measure, not the one that warmed up.
 void RunProcesses::add_news(const AffinityNews& news) {
     std::map<std::string_view, RunProcess*> by_name;

@@ -58,6 +58,7 @@ class RunProcesses {
     void stop(RunProcess& process, const std::string& signal, Milliseconds grace);
     void expect_end(RunProcess& process) { process.must_live = false; }
     void read_affinities();                  // of every process that lives, now
+    void tell_left_running();                // a finding for each that has ended and whose processes have not
     void add_news(const AffinityNews& news); // what the collectors saw in measure, process by process
     // Ends everything the run started, cgroup and all; records the exits. Idempotent.
     Result<RunEnded> end_all();

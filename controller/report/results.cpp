@@ -52,6 +52,11 @@ std::vector<std::string> column_texts(const Json& rows, const Column& column, co
         else if (pad)
             out[i] += "  " + room;
     }
+    for (std::size_t i = 0; i < out.size(); ++i) { // not all of the row's n runs had this value
+        const auto values = values_of(rows[i], column.key);
+        const std::size_t had = values ? values->of_runs.size() : 0;
+        if (had > 0 && had < rows[i].value("n", std::size_t{0})) out[i] += " (n=" + std::to_string(had) + ")";
+    }
     return out;
 }
 

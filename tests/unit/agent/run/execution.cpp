@@ -106,6 +106,25 @@ TEST_CASE("a service that never gets ready fails the run at its own deadline") {
     CHECK(rig.nothing_left());
 }
 
+TEST_CASE("what the build or the warm-up left running is told with its name, and what has ended is not") {
+    RunRig rig;
+    ResolvedRun run = rig.run();
+    const std::string leave = "sleep " + rig.mark + " >/dev/null 2>&1 & ";
+    run.build = {{{"/bin/sh", "-c", leave}, {}, {}}, {{"/bin/true"}, {}, {}}};
+    run.build_role = "app";
+    run.tools = {RunRig::tool("[ $PERFRIG_PHASE = measure ] || { " + leave + "}; sleep 0.3; echo speed: 1")};
+    run.warm_up_ms = 300;
+    CHECK(rig.work(run).state == "completed");
+    std::string told;
+    for (const protocol::Found& one : rig.sink.of<protocol::Found>())
+        if (one.check_name == "left_running") {
+            told += one.subject + " ";
+            CHECK(one.message.find("1 processes that it started have not: sleep") != std::string::npos);
+        }
+    CHECK(told == "build-1 meter ");
+    CHECK(rig.nothing_left());
+}
+
 TEST_CASE("a service that dies during measure fails the run") {
     RunRig rig;
     ResolvedRun run = rig.run();

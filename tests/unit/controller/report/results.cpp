@@ -57,6 +57,16 @@ TEST_CASE("the table says where replicates differ by more than a tenth of their 
           std::string::npos);
 }
 
+TEST_CASE("a median of fewer runs than the row has says of how many") {
+    Json results = sample_results();
+    Json& values = results["rows"][0]["values"]["requests_per_second"]["values"];
+    values = Json::parse(R"([{"value": 12345.678}])");
+    CHECK(results_as_table(results, false).find("12,346 (n=1)") != std::string::npos);
+    CHECK(results_as_markdown(results).find("12,346 (n=1) |") != std::string::npos);
+    values = Json::parse(R"([{"value": 12000.0}, {"value": 12691.356}])");
+    CHECK(results_as_table(results, false).find("(n=") == std::string::npos);
+}
+
 TEST_CASE("CSV has a row a cell: every column in SI units with its spread, nothing in place of a missing value") {
     Json results = sample_results();
     results["rows"][0]["values"]["requests_per_second"]["values"] =
