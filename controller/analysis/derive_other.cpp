@@ -1,6 +1,7 @@
 // CPU time of the roles' CPUs that none of the run's processes used.
 #include "common/base/cpu_list.hpp"
 #include "controller/analysis/derive.hpp"
+#include "controller/analysis/used_cpu.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -61,54 +62,14 @@ std::optional<Booked> booked(const Derivation& d, const CpuList& cpus, const Win
     return Booked{all.sum, *all.window};
 }
 
-std::optional<model::Point> last_before(const model::Series& series, std::int64_t end_ns) {
-    const auto behind = std::ranges::upper_bound(series.points, end_ns, {}, &model::Point::time_ns);
-    if (behind == series.points.begin()) return std::nullopt;
-    return *std::prev(behind);
-}
-
-// How much it grew in the window, from zero where it was born in it; nothing where it ended before.
-struct Growth {
-    double by = 0;
-    std::int64_t last_ns = 0;
-};
-std::optional<Growth> growth(const model::Series& series, const Window& window) {
-    const auto last = last_before(series, window.end_ns);
-    if (!last || last->time_ns < window.start_ns) return std::nullopt;
-    const auto first = last_before(series, window.start_ns);
-    return Growth{std::max(0.0, last->value - (first ? first->value : 0)), last->time_ns};
-}
-
-// One service or tool: its processes that lived on, those that ended, and what the kernel added to their parents when
-// they had been waited for (the last part of their life, which no sample saw, included).
-struct Used {
-    double living = 0, ended = 0, waited = 0;
-    std::int64_t last_ns = 0;
-    double seconds() const { return living + std::max(ended, waited); }
-};
-
-std::map<std::string, Used> used_by(const Derivation& d, const Group& group, const Window& window) {
-    std::map<std::string, Used> out;
-    for (const model::Series* series : d.index.named("process_cpu_seconds")) {
-        if (!group.roles.contains(label(*series, "role"))) continue;
-        const auto grown = growth(*series, window);
-        if (!grown) continue;
-        Used& used = out[label(*series, "process")];
-        (grown->last_ns == window.end_ns ? used.living : used.ended) += grown->by;
-        used.last_ns = std::max(used.last_ns, grown->last_ns);
-    }
-    for (const model::Series* series : d.index.named("process_waited_children_cpu_seconds")) {
-        const auto used = out.find(label(*series, "process"));
-        const auto grown = growth(*series, window);
-        if (used != out.end() && grown && group.roles.contains(label(*series, "role")))
-            used->second.waited += grown->by;
-    }
-    return out;
+std::map<std::string, UsedCpu> used_by(const Derivation& d, const Group& group, const Window& window) {
+    return used_cpu(d.index, window,
+                    [&](const model::Series& series) { return group.roles.contains(label(series, "role")); });
 }
 
 // A tool ends before the phase does, and what it used after its last reading is not known: so the window ends there,
 // where at least half of it is left.
-std::int64_t common_end(const std::map<std::string, Used>& all, const Window& window) {
+std::int64_t common_end(const std::map<std::string, UsedCpu>& all, const Window& window) {
     std::int64_t end = window.end_ns;
     for (const auto& [process, used] : all)
         if (used.last_ns - window.start_ns >= (window.end_ns - window.start_ns) / 2) end = std::min(end, used.last_ns);

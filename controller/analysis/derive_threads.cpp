@@ -1,6 +1,8 @@
 // What the threads' counters give: switches, run-queue wait, thread groups, coverage.
 #include "controller/analysis/derive.hpp"
+#include "controller/analysis/used_cpu.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <set>
@@ -109,26 +111,42 @@ void derive_groups(Derivation& d) {
     }
 }
 
+// From the first reading in measure to the last, of any process.
+std::optional<Window> readings_in(const Derivation& d) {
+    std::optional<Window> out;
+    for (const model::Series* series : d.index.named("process_cpu_seconds"))
+        for (const model::Point& point : series->points) {
+            if (point.time_ns < d.window.start_ns || point.time_ns > d.window.end_ns) continue;
+            if (!out) out = Window{point.time_ns, point.time_ns};
+            out->start_ns = std::min(out->start_ns, point.time_ns);
+            out->end_ns = std::max(out->end_ns, point.time_ns);
+        }
+    return out;
+}
+
 void derive_coverage(Derivation& d, const std::set<std::string>& processes, const Totals& threads) {
-    // Births are told as for threads: a process that began in the window counts from zero on both sides.
-    const Totals whole = thread_totals(d.index, "process_cpu_seconds", d.window, process_of);
+    const auto window = readings_in(d);
+    const auto whole = window ? used_cpu(d.index, *window, [](const model::Series&) { return true; })
+                              : std::map<std::string, UsedCpu>();
     for (const std::string& process : processes) {
         const auto all = whole.find(process);
         const auto sampled = threads.find(process);
         if (all == whole.end() || sampled == threads.end()) {
             d.missing("thread_coverage_ratio", process, "its threads or its own CPU seconds were not read twice");
-        } else if (all->second.sum < coverage_resolution_seconds) {
+        } else if (all->second.seconds() < coverage_resolution_seconds) {
             d.missing("thread_coverage_ratio", process,
                       "it used less than 0.1 CPU seconds in the window, too little against ticks of 10 ms", false);
         } else {
-            const double ratio = sampled->second.sum / all->second.sum;
-            d.metric("thread_coverage_ratio", {{"process", process}}, "ratio", ratio, *all->second.window);
+            const double used = all->second.seconds(), ratio = sampled->second.sum / used;
+            d.metric("thread_coverage_ratio", {{"process", process}}, "ratio", ratio, *window);
             if (ratio < coverage_least || ratio > coverage_most)
                 d.find("thread_coverage", model::Severity::warning, process,
                        "the threads of " + process + " that were sampled used " +
                            std::to_string(std::lround(100 * ratio)) +
                            " % of its CPU time: its switches, waits and thread groups are that far from complete",
-                       {{"thread_seconds", sampled->second.sum}, {"process_seconds", all->second.sum}});
+                       {{"thread_seconds", sampled->second.sum},
+                        {"process_seconds", used},
+                        {"unseen_processes_seconds", all->second.unseen()}});
         }
     }
 }

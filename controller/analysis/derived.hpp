@@ -22,9 +22,9 @@
 //                                       ("executor-thread-12" -> "executor-thread", "http#3" -> "http")
 //   service_demand_seconds{role}        CPUs x busy (total) / throughput: the utilisation law S = m U / X (Denning and
 //                                       Buzen, 1978), CPU seconds of the role that one request cost
-//   thread_coverage_ratio{process}      CPU seconds of the threads / of the process (process_cpu_seconds): what
-//                                       sampling missed because threads exited between two samples; a finding where it
-//                                       is outside 0.9 .. 1.1
+//   thread_coverage_ratio{process}      CPU seconds of the threads / of the processes and of the children that they
+//                                       waited for (used_cpu.hpp): what sampling missed because threads, or whole
+//                                       processes, ended between two samples; a finding where it is outside 0.9 .. 1.1
 //   agent_cpu_seconds, agent_cpu_ratio  the observer's own cost in the window; ratio: CPU seconds per second
 //
 // cpu_other_ratio: from the CPU seconds that the kernel booked to processes on the role's CPUs (user + nice + system)
@@ -34,7 +34,7 @@
 // demand is not the run's). Roles that share CPUs are counted together and have the same value. A finding (cpu_other)
 // where it is above 5 % of capacity, or above 10 % of busy and 2 % of capacity. Its window ends with the last reading
 // of the tool that ended first, since what that used afterwards nobody saw. A process that ended between two readings
-// is covered by what its parent waited for (cutime and cstime of proc(5)), unless the parent ended too.
+// is covered by what its parent waited for (used_cpu.hpp).
 //   Interrupts stay out of it: /proc/stat books them apart (irq, softirq: Documentation/filesystems/proc.rst, 1.7), to
 // no process. But unless the kernel has CONFIG_IRQ_TIME_ACCOUNTING, a process's own utime + stime, which are scaled to
 // the scheduler's run time (cputime_adjust() in kernel/sched/cputime.c), contain the interrupts that it was hit by: so

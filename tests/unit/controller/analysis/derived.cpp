@@ -297,6 +297,41 @@ TEST_CASE("processes too short to be sampled are covered by what their parent wa
     CHECK(other(derive(data), "app") == doctest::Approx(0.4));
 }
 
+TEST_CASE("of what a parent waited for, only what happened in the window is the run's, and that once") {
+    const model::Labels parent{{"process", "app"}, {"role", "app"}, {"pid", "10"}};
+    const model::Labels child{{"process", "app"}, {"role", "app"}, {"pid", "11"}};
+    RunData data = run();
+    data.roles = {{"app", "0"}};
+    add_cpu(data, "0", 0.8, 0); // 7.2 s from 10.5 to 19.5
+    data.series.push_back(steady("process_cpu_seconds", parent, 0));
+    RunData nested = data;
+    // The child itself used 1 s and waited for 5 s of what nobody saw; its parent waits for all of that.
+    nested.series.push_back(counter("process_cpu_seconds", child, {{12 * s + s / 2, 0.0}, {14 * s + s / 2, 1.0}}));
+    nested.series.push_back(
+        counter("process_waited_children_cpu_seconds", child, {{12 * s + s / 2, 0.0}, {14 * s + s / 2, 5.0}}));
+    const auto waited = [&](double seconds) {
+        return counter("process_waited_children_cpu_seconds", parent,
+                       {{10 * s + s / 2, 0.0}, {15 * s + s / 2, seconds}, {19 * s + s / 2, seconds}});
+    };
+    nested.series.push_back(waited(6));
+    CHECK(other(derive(nested), "app") == doctest::Approx((7.2 - 6) / 9));
+    // The child used 1 s a second since 5.5 s, and ended after 12.5 s.
+    data.series.push_back(steady("process_cpu_seconds", child, 1, 5, 12));
+    data.series.push_back(waited(7));
+    CHECK(other(derive(data), "app") == doctest::Approx((7.2 - 2) / 9));
+}
+
+TEST_CASE("processes that came and went between two readings are missing from what the threads cover") {
+    RunData data = run();
+    const model::Labels parent{{"process", "app"}, {"role", "app"}, {"pid", "10"}};
+    data.series = {steady("thread_cpu_seconds", thread("10", "sh"), 0.1), steady("process_cpu_seconds", parent, 0.1),
+                   steady("process_waited_children_cpu_seconds", parent, 0.7)};
+    const auto out = derive(data);
+    CHECK(value(out, "thread_coverage_ratio", {{"process", "app"}}).value() == doctest::Approx(0.9 / 7.2));
+    REQUIRE(found(out, "thread_coverage"));
+    CHECK(found(out, "thread_coverage")->message.find("13 % of its CPU time") != std::string::npos);
+}
+
 TEST_CASE("a process of the role whose CPU time was not read leaves no ratio of others") {
     RunData data = run();
     data.processes[0].role = "app";
