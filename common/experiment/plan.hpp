@@ -41,7 +41,7 @@ struct Plan {
     std::vector<PlannedBlock> blocks;
     std::uint64_t seed = 0;               // of the random order; 0 for the other orders
     double expected_seconds = 0;          // warm-up + pause + measure of every run, and overhead_seconds for each
-    double overhead_seconds = 5;          // a stated guess for start, readiness, stop and upload of one run
+    double overhead_seconds = 1;          // start, readiness, stop and upload of one run: 0.3 to 1.5 s were seen
     bool expected_is_lower_bound = false; // some run has no fixed measure (its tools end by themselves) or builds
     bool needs_confirmation = false;      // at least Limits::confirm_cells cells
 };

@@ -7,10 +7,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 
 namespace perfrig::analysis {
 
 namespace {
+
+constexpr double shortest_window_seconds = 0.9; // "measure: 1s" passes
 
 constexpr std::array<std::string_view, 15> wanted{"cpu_user_seconds",
                                                   "cpu_nice_seconds",
@@ -195,6 +198,16 @@ Evaluation derive(const RunData& data) {
     if (!window) {
         d.find("derived_metric_missing", model::Severity::warning, "measure",
                "no derived metrics: the run has no measure phase that began and ended", Json::object());
+        return std::move(d.out);
+    }
+    if (window->seconds() < shortest_window_seconds) {
+        char text[160];
+        std::snprintf(text, sizeof text,
+                      "no derived metrics: it measured for %.2f s, and counters that are read once a second and count "
+                      "ticks of 10 ms need at least %g s",
+                      window->seconds(), shortest_window_seconds);
+        d.find("derived_metric_missing", model::Severity::warning, "measure", text,
+               {{"measured_seconds", window->seconds()}});
         return std::move(d.out);
     }
     find_throughput(d);

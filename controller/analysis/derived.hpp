@@ -2,7 +2,8 @@
 // difference between its first and its last reading inside the window, and its rate is that difference over the time
 // between those two readings (readings never coincide with the phase's edges; samples outside it are never used).
 // The window used stands in each metric (window_start_ns, window_end_ns: the earliest first and the latest last reading
-// that entered it). Where an input is missing there is no metric, and a finding says which and why; never a zero.
+// that entered it). Where an input is missing there is no metric, and a finding says which and why; never a zero. A
+// window below 0.9 s gives no metric at all: two readings in it would differ by a few of the kernel's ticks of 10 ms.
 //
 //   cpu_busy_ratio{role, mode}          mode user (user + nice), system (system + irq + softirq), total (both): their
 //                                       seconds of the role's granted CPUs / sum over these of the time. Steal is not

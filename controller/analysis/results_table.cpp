@@ -51,7 +51,7 @@ Main main_of(const std::string& name, const model::Labels& labels) {
         return {voluntary ? 9 : 10, process + (voluntary ? " vol. switches/req" : " invol. switches/req")};
     }
     if (name == "run_queue_wait_ratio" && get(labels, "of") == "demand") return {11, process + " run-queue wait"};
-    if (name == "service_demand_seconds" && role == "app") return {12, role + " demand/req"};
+    if (name == "service_demand_seconds" && role != "load") return {12, role + " demand/req"};
     return {};
 }
 

@@ -143,7 +143,8 @@ Json to_json(const analysis::ResultsTable& table) {
                            {"unit", column.unit},
                            {"metric", column.metric},
                            {"labels", column.labels},
-                           {"main", column.main}});
+                           {"main", column.main},
+                           {"source", column.source}});
     for (const auto& row : table.rows) {
         Json replicates = Json::array(), values = Json::object();
         for (const auto& one : row.replicates)

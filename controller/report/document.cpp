@@ -13,7 +13,8 @@ std::vector<Column> columns_of(const Json& results) {
         out.push_back({factor.get<std::string>(), factor.get<std::string>(), "", true, true});
     for (const Json& column : results.value("columns", Json::array()))
         out.push_back({column.value("key", ""), column.value("title", ""), column.value("unit", ""), false,
-                       column.value("main", false)});
+                       column.value("main", false),
+                       column.value("source", "") == "tool" && column.value("metric", "") != "latency_seconds"});
     return out;
 }
 

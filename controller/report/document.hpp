@@ -17,6 +17,7 @@ struct Column {
     std::string unit;  // SI
     bool is_factor = false;
     bool main = true;
+    bool from_tool = false; // reported by the tool itself, and no latency: what replicates should agree in
 };
 std::vector<Column> columns_of(const Json& results); // factors first
 

@@ -87,18 +87,15 @@ Rows rows_of(const Json& results, bool pad) {
     return out;
 }
 
-// The cells whose replicates differ by more than a tenth of their median in the first of what was measured, since the
-// median alone would hide it; "" where there are none.
-std::string wide_spreads(const Json& results) {
+// The cells whose replicates differ by more than a tenth of their median in a column, since the median alone would
+// hide it; "" where there are none.
+std::string wide_spread_of(const Json& results, const Column& column) {
     constexpr double worth_saying = 0.1;
     constexpr std::size_t most_named = 6;
-    std::vector<Column> columns = columns_shown(results);
-    std::erase_if(columns, [](const Column& c) { return c.is_factor; });
-    if (columns.empty()) return {};
     std::string cells;
     std::size_t count = 0;
     for (const Json& row : results["rows"]) {
-        const auto values = values_of(row, columns.front().key);
+        const auto values = values_of(row, column.key);
         if (!values || values->of_runs.size() < 2) continue;
         if (!(values->most() - values->least() > worth_saying * std::fabs(values->median))) continue;
         const std::string cell = levels_text(row.at("levels"));
@@ -106,8 +103,17 @@ std::string wide_spreads(const Json& results) {
     }
     if (count == 0) return {};
     if (count > most_named) cells += " and " + std::to_string(count - most_named) + " cells more";
-    return "replicates differ by more than a tenth of the median of " + columns.front().title +
+    return "replicates differ by more than a tenth of the median of " + column.title +
            (cells.empty() ? "" : ": " + cells);
+}
+
+std::vector<std::string> wide_spreads(const Json& results) {
+    std::vector<std::string> out;
+    for (const Column& column : columns_shown(results)) {
+        if (!column.from_tool) continue;
+        if (std::string said = wide_spread_of(results, column); !said.empty()) out.push_back(std::move(said));
+    }
+    return out;
 }
 
 std::string legend(const Rows& rows) {
@@ -131,7 +137,7 @@ std::string results_as_table(const Json& results, bool colours) {
     std::string out =
         aligned(rows.header, rows.lines, [&](std::size_t i) { return colours && rows.bad[i] ? "\x1b[31m" : ""; });
     if (rows.spread) out += legend(rows) + "\n";
-    if (const std::string wide = wide_spreads(results); !wide.empty()) out += wide + "\n";
+    for (const std::string& wide : wide_spreads(results)) out += wide + "\n";
     const FoundAll found = found_in(results);
     if (!found.kinds.empty()) out += "\nfindings\n";
     for (const Found& one : found.kinds) {
@@ -161,7 +167,7 @@ std::string results_as_markdown(const Json& results) {
     for (const auto& cells : rows.lines) out += line(cells);
     std::vector<std::string> notes;
     if (rows.spread) notes.push_back(legend(rows));
-    if (std::string wide = wide_spreads(results); !wide.empty()) notes.push_back(std::move(wide));
+    for (std::string& wide : wide_spreads(results)) notes.push_back(std::move(wide));
     const FoundAll found = found_in(results);
     for (const Found& one : found.kinds)
         notes.push_back("**" + one.severity + "** `" + one.check + "`, " + one.where + ": " +

@@ -390,3 +390,14 @@ TEST_CASE("thread groups are names without their numbers") {
 TEST_CASE("no series that derived metrics are read from may be a tool's") {
     for (const auto name : series_wanted()) CHECK_MESSAGE(is_reserved_metric(name), name);
 }
+
+TEST_CASE("a measure phase too short for two readings gives one reason instead of numbers made of ticks") {
+    RunData data = run();
+    data.roles["app"] = "0";
+    data.metrics = {rate_of(1000)};
+    data.phases.back().end_ns = 10 * s + s / 4;
+    const Evaluation out = derive(data);
+    CHECK(out.metrics.empty());
+    REQUIRE(out.findings.size() == 1);
+    CHECK(out.findings[0].message.find("measured for 0.25 s") != std::string::npos);
+}

@@ -11,8 +11,8 @@ Json sample_results() {
     return Json::parse(R"({
       "submission": 7, "experiment": "web/scaling", "state": "completed", "factors": ["connections"],
       "columns": [
-        {"key": "requests_per_second", "title": "requests/s", "unit": "1/s", "metric": "requests_per_second", "labels": {}, "main": true},
-        {"key": "latency_seconds{stat=mean}", "title": "latency mean", "unit": "s", "metric": "latency_seconds", "labels": {"stat": "mean"}, "main": true},
+        {"key": "requests_per_second", "title": "requests/s", "unit": "1/s", "metric": "requests_per_second", "labels": {}, "main": true, "source": "tool"},
+        {"key": "latency_seconds{stat=mean}", "title": "latency mean", "unit": "s", "metric": "latency_seconds", "labels": {"stat": "mean"}, "main": true, "source": "tool"},
         {"key": "bytes_read", "title": "bytes read", "unit": "bytes", "metric": "bytes_read", "labels": {}, "main": false}],
       "rows": [
         {"cell_key": "a", "levels": {"connections": "1"}, "n": 2, "voided": 0, "failed": 0, "refused": 0, "open": 0, "replicates": [],
@@ -55,6 +55,19 @@ TEST_CASE("the table says where replicates differ by more than a tenth of their 
     CHECK(results_as_table(results, false)
               .find("\nreplicates differ by more than a tenth of the median of requests/s: connections=1\n") !=
           std::string::npos);
+    // Of whatever a tool reports, and wherever its column stands.
+    results["columns"].push_back({{"key", "evenness"},
+                                  {"title", "evenness"},
+                                  {"unit", "ratio"},
+                                  {"metric", "evenness"},
+                                  {"labels", Json::object()},
+                                  {"main", true},
+                                  {"source", "tool"}});
+    results["rows"][0]["values"]["evenness"] =
+        Json::parse(R"({"median": 0.5, "values": [{"value": 0.4}, {"value": 0.6}]})");
+    CHECK(results_as_table(results, false).find("median of evenness: connections=1\n") != std::string::npos);
+    results["columns"].back()["source"] = "derived";
+    CHECK(results_as_table(results, false).find("median of evenness") == std::string::npos);
 }
 
 TEST_CASE("a median of fewer runs than the row has says of how many") {
