@@ -35,6 +35,8 @@ class Laptop {
     Result<std::string> for_the_user(const std::string& name);
     Result<void> own(const std::string& path) const; // gives a file that root made to the user
     Result<std::string> token(const std::string& name);
+    Result<void> check_not_elsewhere();
+    Result<void> lead_agent_here(const std::string& path) const;
     Result<void> write_agent_config();
     Result<void> start(const std::string& name, std::vector<std::string> argv, std::optional<User> user);
     Result<void> start_controller();
@@ -107,9 +109,34 @@ Result<std::string> Laptop::token(const std::string& name) {
     return path;
 }
 
+// The file is its owner's, but for the line that says where this controller is.
+Result<void> Laptop::lead_agent_here(const std::string& path) const {
+    static constexpr std::string_view key = "\ncontroller: ";
+    PERFRIG_TRY(std::string text, read_file(path));
+    std::size_t at = ("\n" + text).find(key);
+    if (at == std::string::npos) return {};
+    at += key.size() - 1;
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    if (text.substr(at, end - at) == url_) return {};
+    PERFRIG_CHECK(write_file_atomically(path, text.replace(at, end - at, url_), 0644));
+    return own(path);
+}
+
+// Else client.json would name a controller that is not there, and the agent wait for it.
+Result<void> Laptop::check_not_elsewhere() {
+    const auto known = processes_.find("controller");
+    const auto text = read_file(o_.folder + "/client.json");
+    if (known == processes_.end() || !alive(known->second) || !text) return {};
+    PERFRIG_TRY(const Json json, parse_json(*text, o_.folder + "/client.json"));
+    const std::string at = json.value("url", url_);
+    if (at == url_) return {};
+    return fail(ErrorKind::bad_input, "start the controller at", url_, "it is up already, at " + at,
+                "call perfrig down first");
+}
+
 Result<void> Laptop::write_agent_config() {
     const std::string path = o_.folder + "/agent.yaml";
-    if (::access(path.c_str(), F_OK) == 0) return {};
+    if (::access(path.c_str(), F_OK) == 0) return lead_agent_here(path);
     PERFRIG_TRY(const Topology topology, read_topology(FileTree()));
     cpu_set_t mask;
     CPU_ZERO(&mask);
@@ -125,7 +152,7 @@ Result<void> Laptop::write_agent_config() {
         "# The agent of this machine, as `perfrig up` made it. The profile is yours to edit: which CPUs each\n"
         "# role gets, and which roles may share CPUs (every run then says so).\n"
         "controller: " +
-        url_ + "\nname: " + o_.machine + "\nstate_dir: " + o_.folder + "/agent\n" +
+        url_ + "\nname: " + o_.machine + "\nstate_dir: " + Json(o_.folder + "/agent").dump() + "\n" +
         "metrics_listen: " + o_.metrics_listen + "\n";
     if (user_) text += "user: " + o_.user + "\nworkload_user: " + o_.workload_user + "\n";
     text += "profile:\n  roles:\n";
@@ -229,7 +256,9 @@ Result<void> Laptop::start_agent() {
 Result<std::string> Laptop::up() {
     PERFRIG_CHECK(find_users());
     PERFRIG_CHECK(make_folders());
+    PERFRIG_TRY(const UniqueFd alone, lock_folder(o_.folder));
     PERFRIG_TRY(processes_, read_up_file(o_.folder + "/up.json"));
+    PERFRIG_CHECK(check_not_elsewhere());
     PERFRIG_CHECK(PrivatePostgres(o_.folder + "/postgres", user_).start());
     PERFRIG_CHECK(start_controller());
     PERFRIG_CHECK(start_agent());
@@ -268,6 +297,10 @@ std::string unended_runs(const std::string& folder) {
 
 Result<std::string> down(const std::string& folder, bool forget) {
     const std::string file = folder + "/up.json";
+    UniqueFd alone;
+    if (::access(folder.c_str(), F_OK) == 0) {
+        PERFRIG_TRY(alone, lock_folder(folder));
+    }
     PERFRIG_TRY(const auto processes, read_up_file(file));
     for (const char* name : {"agent", "controller"})
         if (const auto found = processes.find(name); found != processes.end())

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <csignal>
+#include <map>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,12 +42,24 @@ int major_version(std::string_view text) {
     return version;
 }
 
+// Between two marks, with what must not stand there replaced.
+std::string quoted(std::string_view text, std::string_view mark, const std::map<char, std::string>& replaced) {
+    std::string out(mark);
+    for (const char c : text) {
+        const auto found = replaced.find(c);
+        out += found == replaced.end() ? std::string(1, c) : found->second;
+    }
+    return out.append(mark);
+}
+
 } // namespace
 
 PrivatePostgres::PrivatePostgres(std::string folder, std::optional<User> user)
     : folder_(std::move(folder)), user_(std::move(user)) {}
 
-std::string PrivatePostgres::connection_string() const { return "host=" + folder_ + " user=perfrig dbname=postgres"; }
+std::string PrivatePostgres::connection_string() const {
+    return "host=" + quoted(folder_, "'", {{'\\', "\\\\"}, {'\'', "\\'"}}) + " user=perfrig dbname=postgres";
+}
 
 Result<std::string> PrivatePostgres::find_programs() const {
     std::string seen;
@@ -64,7 +77,8 @@ Result<std::string> PrivatePostgres::find_programs() const {
 
 Result<CommandResult> PrivatePostgres::pg_ctl(std::vector<std::string> arguments, Milliseconds within) const {
     PERFRIG_TRY(const std::string programs, find_programs());
-    std::vector<std::string> argv{programs + "/pg_ctl", "-D", folder_ + "/data"};
+    // Relative: pg_ctl puts names into a shell's double quotes, where $ has a meaning.
+    std::vector<std::string> argv{programs + "/pg_ctl", "-D", "data"};
     argv.insert(argv.end(), arguments.begin(), arguments.end());
     CommandOptions options;
     options.user = user_;
@@ -80,6 +94,9 @@ bool PrivatePostgres::running() const {
 }
 
 Result<void> PrivatePostgres::start() {
+    if (folder_.find(',') != std::string::npos) // libpq parts hosts by it, and knows no escape
+        return fail(ErrorKind::bad_input, "start PostgreSQL in", folder_, "the path holds a comma",
+                    "choose another folder with --dir");
     if (folder_.size() > longest_socket_folder)
         return fail(ErrorKind::bad_input, "start PostgreSQL in", folder_,
                     "the path is too long for a Unix socket (at most " + std::to_string(longest_socket_folder) +
@@ -98,9 +115,11 @@ Result<void> PrivatePostgres::start() {
             return fail(ErrorKind::unavailable, "make a PostgreSQL cluster in", folder_ + "/data", made.err);
     }
     if (running()) return {};
+    // pg_ctl hands its options to a shell, and the server takes a list of folders, whose commas and blanks count.
+    const std::string for_the_shell = quoted(quoted(folder_, "\"", {{'"', "\"\""}}), "'", {{'\'', "'\\''"}});
     PERFRIG_TRY(const CommandResult started,
-                pg_ctl({"-w", "-t", "60", "-l", folder_ + "/log", "-o",
-                        "-c listen_addresses= -c unix_socket_directories=" + folder_, "start"},
+                pg_ctl({"-w", "-t", "60", "-l", "log", "-o",
+                        "-c listen_addresses= -c unix_socket_directories=" + for_the_shell, "start"},
                        Milliseconds(90'000)));
     if (!started.exit.good()) {
         const auto log = read_file(folder_ + "/log");

@@ -3,8 +3,11 @@
 #include "common/base/file_tree.hpp"
 #include "common/base/json.hpp"
 
+#include <cerrno>
 #include <csignal>
+#include <fcntl.h>
 #include <sstream>
+#include <sys/file.h>
 #include <thread>
 #include <unistd.h>
 
@@ -46,6 +49,17 @@ Result<void> end_process(const UpProcess& process, Milliseconds grace) {
     ::kill(process.pid, SIGKILL);
     if (gone_within(Milliseconds(5'000))) return {};
     return fail(ErrorKind::timed_out, "end process", std::to_string(process.pid), "it lives on after SIGKILL");
+}
+
+Result<UniqueFd> lock_folder(const std::string& folder) {
+    const std::string path = folder + "/up.lock";
+    UniqueFd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+    if (!lock) return fail_errno(errno, "open the lock", path);
+    for (const Deadline deadline = Deadline::in(Milliseconds(120'000)); ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0;
+         std::this_thread::sleep_for(Milliseconds(50)))
+        if (errno != EWOULDBLOCK || deadline.passed())
+            return fail(ErrorKind::unavailable, "lock", path, "another perfrig up or down is at work there");
+    return lock;
 }
 
 Result<std::map<std::string, UpProcess>> read_up_file(const std::string& path) {

@@ -3,6 +3,7 @@
 
 #include "common/base/clock.hpp"
 #include "common/base/result.hpp"
+#include "common/base/unique_fd.hpp"
 
 #include <cstdint>
 #include <map>
@@ -21,6 +22,10 @@ Result<UpProcess> identify(pid_t pid);
 bool alive(const UpProcess& process);
 // SIGTERM, up to `grace` for it to end, SIGKILL, up to 5 s more. An error where it still lives then.
 Result<void> end_process(const UpProcess& process, Milliseconds grace);
+
+// One up or down at a time in a folder: two would make the same cluster, or end what the other starts. Held as long as
+// the descriptor is open. Waits two minutes.
+Result<UniqueFd> lock_folder(const std::string& folder);
 
 Result<std::map<std::string, UpProcess>> read_up_file(const std::string& path); // empty where there is no file
 Result<void> write_up_file(const std::string& path, const std::map<std::string, UpProcess>& processes);
