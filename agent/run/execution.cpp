@@ -176,6 +176,12 @@ RunOutcome Execution::work() {
                            "the spool was full: " + std::to_string(recorder_->refused_frames()) +
                                " readings of all series were not kept",
                            Json{{"refused_readings", recorder_->refused_frames()}});
+    if (recorder_->live_left_out() > 0)
+        recorder_->finding("live_series", "warning", "series",
+                           std::to_string(recorder_->live_left_out()) +
+                               " values of the tools' own series were not kept: of each, 100 a second are (a tool that "
+                               "prints so much waits for who reads it; let it print less)",
+                           Json{{"left_out", recorder_->live_left_out()}});
     const bool helper_lost = !machine_.helper.check_alive();
     return {stop.state, recorder_->redacted(stop.reason), leftovers_, helper_lost};
 }

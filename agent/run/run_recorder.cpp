@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint32_t first_live_series = 1'000'000'000;
 constexpr std::size_t most_samples_in_frame = 80'000; // 960 kB: below a record's bound
 constexpr std::size_t most_live_series = 1'000;
+constexpr int most_live_values = 100; // of one series in a second: each is a record, and its tool waits for us
 
 std::vector<std::string> longest_first(std::vector<std::string> secrets) { // one may contain another
     std::sort(secrets.begin(), secrets.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
@@ -114,11 +115,24 @@ void RunRecorder::live(const std::string& name, const std::string& unit, std::ma
         const auto found = live_series_.find(key);
         if (found == live_series_.end() && live_series_.size() >= most_live_series) return;
         fresh = found == live_series_.end();
-        id = fresh ? first_live_series + static_cast<std::uint32_t>(live_series_.size()) : found->second;
-        if (fresh) live_series_.emplace(key, id);
+        const auto next = first_live_series + static_cast<std::uint32_t>(live_series_.size());
+        LiveSeries& series = fresh ? live_series_[key] : found->second;
+        if (fresh) series.id = next;
+        id = series.id;
+        if (const std::int64_t second = clock_.monotonic_ns() / 1'000'000'000; series.second != second)
+            series.second = second, series.values = 0;
+        if (++series.values > most_live_values) {
+            ++live_left_out_;
+            return;
+        }
     }
     if (fresh) event(protocol::SeriesDeclared{id, name, unit, "gauge", std::move(labels)});
     write_samples(clock_.monotonic_ns(), {{static_cast<int>(id), value}});
+}
+
+std::uint64_t RunRecorder::live_left_out() const {
+    const std::lock_guard lock(mutex_);
+    return live_left_out_;
 }
 
 std::uint64_t RunRecorder::refused_frames() const {

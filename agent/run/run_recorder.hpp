@@ -38,6 +38,7 @@ class RunRecorder {
     std::int64_t now_ns() const { return clock_.monotonic_ns(); }
     std::string redacted(std::string text) const;
     std::uint64_t refused_frames() const; // samples that the full spool refused
+    std::uint64_t live_left_out() const;  // values of live series beyond what is kept of a second
 
   private:
     Result<void> write(const protocol::RunEventBody& body);
@@ -49,8 +50,13 @@ class RunRecorder {
     const std::vector<std::string> secrets_;
     Interrupt& interrupt_;
     mutable std::mutex mutex_;
-    std::map<std::string, std::uint32_t> live_series_;
-    std::uint64_t refused_frames_ = 0;
+    struct LiveSeries {
+        std::uint32_t id = 0;
+        std::int64_t second = 0;
+        int values = 0; // in that second
+    };
+    std::map<std::string, LiveSeries> live_series_;
+    std::uint64_t refused_frames_ = 0, live_left_out_ = 0;
     std::size_t collector_errors_ = 0;
 };
 

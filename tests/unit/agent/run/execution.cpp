@@ -268,6 +268,18 @@ TEST_CASE("a service that floods its log is drained, and its log says what was d
     for (const auto& artifact : rig.machine.artifacts.list().value()) CHECK(artifact.size < 101'000);
 }
 
+TEST_CASE("a tool that floods a series of its own is read at its pace, and what was left out is told") {
+    RunRig rig;
+    ResolvedRun run = rig.run();
+    run.tools = {RunRig::tool("yes 'lat 5' | head -n 200000; sleep 0.3; echo speed: 1")};
+    run.tools[0].options["series"] = Json::array({Json{{"name", "lat"}, {"unit", "s"}, {"pattern", "^lat (.+)"}}});
+    CHECK(rig.work(run).state == "completed");
+    REQUIRE(rig.sink.finding("live_series"));
+    const auto left_out = rig.sink.finding("live_series")->evidence.at("left_out").get<int>();
+    CHECK(left_out > 100'000);
+    CHECK(left_out <= 199'900);
+}
+
 TEST_CASE("artifacts beyond the profile's bound are not kept, and the run says so") {
     RunRig rig;
     rig.machine.profile.limits.artifact_bytes = 100;
