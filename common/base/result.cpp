@@ -4,10 +4,15 @@
 
 namespace perfrig {
 
+// Where nothing "tried" is named, `why` is a whole sentence, such as what a server said.
 std::string Error::text() const {
-    std::string out = "can't " + tried;
-    if (!on.empty()) out += " " + on;
-    out += ": " + why;
+    std::string out;
+    if (!tried.empty()) {
+        out = "can't " + tried;
+        if (!on.empty()) out += " " + on;
+        out += ": ";
+    }
+    out += why;
     if (!remedy.empty()) out += " (" + remedy + ")";
     return out;
 }

@@ -187,10 +187,14 @@ class Session : public std::enable_shared_from_this<Session> {
         }
         if (const auto* worked = std::get_if<protocol::BlockWorked>(&*message)) {
             handle_->worked_token = worked->token;
+            handle_->doing.clear(); // what the last heartbeat said is over
             services_.scheduler.nudge();
             co_return;
         }
-        if (const auto* released = std::get_if<protocol::BlockReleased>(&*message)) given_back_ = released->token;
+        if (const auto* released = std::get_if<protocol::BlockReleased>(&*message)) {
+            given_back_ = released->token;
+            handle_->doing.clear();
+        }
         if (const auto* refused = std::get_if<protocol::BlockRefused>(&*message)) given_back_ = refused->token;
         BlockWord word{std::move(*message)};
         const auto fenced = co_await in_database(word);

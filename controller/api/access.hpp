@@ -36,6 +36,7 @@ struct Caller {
     std::string token_hash;
     model::Id machine_id = 0; // of an agent's token
     std::string machine;
+    std::string label; // of the token, as whoever made it called it; may be empty
 };
 
 enum class PathFit { no_such_path, wrong_method, fits };

@@ -206,7 +206,9 @@ Json to_json(const model::Submission& submission) {
             {"ended_at", time_json(submission.ended_utc_ns)},
             {"cell_count", planned("cell_count")},
             {"run_count", planned("run_count")},
-            {"expected_seconds", planned("expected_seconds")}};
+            {"factors", planned("factors")},
+            {"expected_seconds", planned("expected_seconds")},
+            {"expected_is_lower_bound", planned("expected_is_lower_bound")}};
 }
 
 Json to_json(const queue::Waiting& waiting) {

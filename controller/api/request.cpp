@@ -111,7 +111,9 @@ HttpResponse answer_for(const Error& error, const Request& request) {
 }
 
 std::string actor(const Request& request) {
-    return std::string(model::to_string(request.caller.kind)) + " " + request.caller.token_hash.substr(0, 8);
+    const auto& caller = request.caller;
+    const std::string kind(model::to_string(caller.kind)), token = caller.token_hash.substr(0, 8);
+    return caller.label.empty() ? kind + " " + token : kind + " '" + caller.label + "' (" + token + ")";
 }
 
 } // namespace perfrig::api

@@ -32,7 +32,7 @@ boost::asio::awaitable<Result<std::optional<Caller>>> TokenCache::find(std::stri
     }
     const auto& row = *found;
     std::optional<Caller> caller;
-    if (row) caller = Caller{row->kind, hash, row->machine_id, row->machine_name};
+    if (row) caller = Caller{row->kind, hash, row->machine_id, row->machine_name, row->label};
     if (entries_.size() >= most_entries) entries_.clear();
     entries_[hash] = {caller, now};
     co_return Found(std::move(caller));

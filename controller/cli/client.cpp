@@ -35,17 +35,23 @@ Json printable(const Json& json) {
     return out;
 }
 
+Error elsewhere(const std::string& url, const std::string& answer) {
+    return {ErrorKind::bad_input, "", "", "what answers at " + url + " is not a perfrig controller's API: " + answer,
+            "name the controller with --url"};
+}
+
 // The server's problem document as one Error: its detail, and a line for each fault.
-Error refusal(const HttpResponse& response, const std::string& target) {
-    Error error{kind_of_status(response.status),
-                "have the controller do",
-                target,
-                "HTTP " + std::to_string(response.status),
-                {}};
+Error refusal(const HttpResponse& response, const std::string& url, const std::string& target) {
+    const std::string status = "HTTP " + std::to_string(response.status);
+    Error error{kind_of_status(response.status), "have the controller do", target, status, {}};
     const auto problem = parse_json(response.body, "the controller's answer");
-    if (!problem || !problem->is_object()) return error;
+    // Of 500 and more, a proxy before a controller that is away may be the one that speaks.
+    const bool refused = response.status < 500;
+    if (!response.content_type.starts_with("application/problem+json") || !problem || !problem->is_object())
+        return refused ? elsewhere(url, status + " for " + target) : error;
     JsonReader in(*problem, "problem");
     error.why = in.string_or("detail", error.why);
+    if (refused) error.tried = error.on = ""; // the controller's own words say what could not be done
     error.remedy = in.string_or("remedy", "");
     if (in.has("faults") && (*problem)["faults"].is_array())
         for (const Json& fault : (*problem)["faults"])
@@ -97,6 +103,8 @@ Client::Client(Connection connection, bool on_terminal)
     : connection_(std::move(connection)), on_terminal_(on_terminal) {}
 
 Result<Json> Client::read(const HttpResponse& response, const std::string& what) const {
+    if (!response.content_type.starts_with("application/json"))
+        return elsewhere(connection_.url, what + " has the type '" + response.content_type + "'");
     PERFRIG_TRY(const Json json, parse_json(response.body, what));
     return on_terminal_ ? printable(json) : json;
 }
@@ -105,8 +113,13 @@ Result<HttpResponse> Client::call(const std::string& target, HttpCall call, Mill
     PERFRIG_TRY(const Url url, parse_url(connection_.url));
     call.headers.set("Authorization", "Bearer " + connection_.token);
     auto response = http_request_blocking(url.with_target(target), std::move(call), Deadline::in(within));
+    if (!response && response.error().tried == "connect to")
+        return fail(response.error().kind, "", "",
+                    "no controller answers at " + connection_.url +
+                        ": start one with `perfrig up`, or name one with --url",
+                    response.error().why);
     if (!response) return std::move(response).error();
-    if (response->status >= 400) return refusal(*response, target);
+    if (response->status >= 400) return refusal(*response, connection_.url, target);
     return response;
 }
 

@@ -39,15 +39,6 @@ std::size_t terminal_columns() {
     return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
 }
 
-std::string name_of(const Json& run) {
-    std::string out;
-    for (const auto& [factor, level] : run.at("levels").items())
-        out += (out.empty() ? "" : " ") + factor + "=" + level.get<std::string>();
-    out += (out.empty() ? "#" : " #") + std::to_string(run.value("replicate", 1));
-    if (run.value("attempt", 1) > 1) out += " attempt " + std::to_string(run.value("attempt", 1));
-    return out;
-}
-
 class Follower {
   public:
     Follower(const Client& client, std::int64_t submission, FollowOptions options)
@@ -58,8 +49,8 @@ class Follower {
 
   private:
     Result<Json> news(); // the submission, after a line for each run that has ended since the last look
-    Result<void> print_rest();
-    void print_ended(const Json& run);
+    Result<void> print_rest(const Json& submission);
+    void print_ended(const Json& run, const Json& submission);
     void print_waiting(const Json& submission);
     void print_bar(const Json& submission);
     void clear_bar();
@@ -72,6 +63,7 @@ class Follower {
     FollowOptions options_;
     std::int64_t last_event_ = 0;
     std::set<std::int64_t> told_;
+    std::set<std::pair<std::string, int>> ended_; // cell and replicate: a retry is no further one
     std::string waiting_told_;
     bool bar_shown_ = false;
     std::int64_t phase_run_ = 0; // the phase that the bar is about, and since when we have seen it
@@ -84,11 +76,13 @@ void Follower::clear_bar() {
     bar_shown_ = false;
 }
 
-void Follower::print_ended(const Json& run) {
+void Follower::print_ended(const Json& run, const Json& submission) {
     const std::string state = run.value("state", "");
     if (!run_ended(state) || !told_.insert(run.value("id", std::int64_t{0})).second || options_.quiet) return;
     clear_bar();
-    std::cout << "run " << run.value("id", 0) << "  " << name_of(run) << "  ";
+    ended_.emplace(run.value("cell_key", ""), run.value("replicate", 1));
+    std::cout << ended_.size() << "/" << submission.value("run_count", 0) << "  run " << run.value("id", 0) << "  "
+              << run_name(run, submission) << "  ";
     const bool good = state == "completed" && run.value("verdict", "") != "void";
     if (options_.terminal) std::cout << (good ? "\x1b[32m" : "\x1b[31m");
     std::cout << (run.value("verdict", "") == "void" ? "void" : state) << (options_.terminal ? "\x1b[0m" : "");
@@ -99,17 +93,17 @@ void Follower::print_ended(const Json& run) {
 Result<Json> Follower::news() {
     while (true) {
         PERFRIG_TRY(Json page, client_.get(target_ + "/events?after=" + std::to_string(last_event_)));
-        for (const Json& run : page.at("runs")) print_ended(run);
+        for (const Json& run : page.at("runs")) print_ended(run, page.at("submission"));
         last_event_ = page.at("last").get<std::int64_t>();
         if (!page.value("more", false)) return std::move(page.at("submission"));
     }
 }
 
 // What ended without an event of its own (cancelled before it began), or in one that came out of turn.
-Result<void> Follower::print_rest() {
+Result<void> Follower::print_rest(const Json& submission) {
     if (options_.quiet) return {};
     PERFRIG_TRY(const Json runs, all_runs(client_, submission_));
-    for (const Json& run : runs) print_ended(run);
+    for (const Json& run : runs) print_ended(run, submission);
     return {};
 }
 
@@ -162,7 +156,7 @@ void Follower::print_bar(const Json& submission) {
         line = beginning_of(line, terminal_columns() - 1); // a second line could not be taken back
     } else {
         const Json& run = current[0];
-        line += name_of(run) + "  " + run.value("state", "");
+        line += run_name(run, submission) + "  " + run.value("state", "");
         const auto live =
             client_.get("/api/v1/runs/" + std::to_string(run.value("id", 0)) + "/live", Milliseconds(3'000));
         if (live && live->value("phase", Json()).is_object()) {
@@ -210,7 +204,7 @@ Result<Json> Follower::follow() {
         controller_back = Deadline::in(patience_without_controller);
         const std::string state = submission->value("state", "");
         if (is_end(state) && submission->value("current_runs", Json::array()).empty()) {
-            if (const auto printed = print_rest(); !printed) {
+            if (const auto printed = print_rest(*submission); !printed) {
                 if (!is_away(printed.error())) return std::move(printed).error();
                 continue;
             }

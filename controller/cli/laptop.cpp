@@ -6,6 +6,7 @@
 #include "controller/cli/client.hpp"
 #include "controller/cli/default_profile.hpp"
 #include "controller/cli/private_postgres.hpp"
+#include "controller/cli/unfinished.hpp"
 #include "controller/cli/up_processes.hpp"
 
 #include <cstdlib>
@@ -302,6 +303,7 @@ Result<std::string> down(const std::string& folder, bool forget) {
         PERFRIG_TRY(alone, lock_folder(folder));
     }
     PERFRIG_TRY(const auto processes, read_up_file(file));
+    const std::string left = forget ? "" : unfinished_text(folder);
     for (const char* name : {"agent", "controller"})
         if (const auto found = processes.find(name); found != processes.end())
             PERFRIG_CHECK(end_process(found->second, Milliseconds(20'000)));
@@ -322,7 +324,7 @@ Result<std::string> down(const std::string& folder, bool forget) {
         return fail(ErrorKind::unavailable, "end all of", folder,
                     "nobody was left to end " + runs + ": its processes may still run",
                     "start it again with `perfrig up`, which ends them, and then end it once more");
-    if (!forget) return "perfrig is down; its data stays in " + folder;
+    if (!forget) return "perfrig is down; its data stays in " + folder + (left.empty() ? "" : "\n" + left);
     std::error_code error;
     std::filesystem::remove_all(folder, error);
     if (error) return fail(ErrorKind::unavailable, "remove", folder, error.message());

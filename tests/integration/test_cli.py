@@ -1,10 +1,13 @@
 """The command line as people and Jenkins call it."""
 import csv
+import http.server
 import io
 import json
 import os
+import re
 import signal
 import subprocess
+import threading
 import xml.etree.ElementTree as xml
 
 import experiments
@@ -20,6 +23,9 @@ def file(rig, text, name="experiment.yaml"):
 def test_run_prints_the_table_and_writes_junit(rig):
     done = rig.cli("run", file(rig, experiments.web(connections=(1, 3))), "--junit", str(rig.folder / "junit.xml"), check=0)
     assert "connections" in done.stdout and "requests" in done.stdout
+    lines = done.stdout.splitlines()
+    assert re.fullmatch(r"submission \d+ of \S+, 2 runs, about \d+ s, until \d\d:\d\d", lines[0]), lines
+    assert [re.match(r"\d/2  run \d+  connections=\d #1  completed", l) is not None for l in lines[1:3]] == [True, True], lines
     assert "\x1b" not in done.stdout  # not a terminal: no colours, no bars
     suite = xml.parse(rig.folder / "junit.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("2", "0")
@@ -68,8 +74,62 @@ def test_bad_input_ends_with_2_and_shows_every_place(controller_rig):
     assert controller_rig.get("/api/v1/submissions")["items"] == []
 
 
+def test_wrong_arguments_are_named_with_what_would_do():
+    def said(*words):
+        done = subprocess.run([BIN / "perfrig", *words], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 2 and done.stdout == "", done
+        return done.stderr
+
+    assert "needs a command: up, down" in said()
+    assert "'frobnicate'" in said("frobnicate") and "machines" in said("frobnicate")
+    assert "'statsu'; did you mean 'status'?" in said("statsu")
+    assert "'lst'; did you mean 'list'?" in said("machines", "lst")
+    assert "--fromat; did you mean '--format'?" in said("results", "--fromat", "csv")
+    assert "'xml'" in said("results", "--format", "xml") and "csv-runs, markdown" in said("results", "--format", "xml")
+    assert "'abc' is no submission's number: see perfrig status" in said("results", "abc")
+    for insides in ("ENUM", "SUBCOMMAND is", "subcommand is", "convert"):
+        for words in ((), ("results", "abc"), ("run", "x", "--priority", "y"), ("results", "--format", "xml")):
+            assert insides not in said(*words)
+    shown = subprocess.run([BIN / "perfrig", "run", "--help"], capture_output=True, text=True, timeout=60).stdout
+    assert "--format table|json|csv|csv-runs|markdown" in shown and "--priority -1000..1000" in shown, shown
+
+
 def test_a_controller_that_is_away_ends_with_3(bare_rig):
-    assert "127.0.0.1" in bare_rig.cli("status", check=3).stderr
+    said = bare_rig.cli("status", check=3).stderr
+    assert f"no controller answers at {bare_rig.url}: start one with `perfrig up`, or name one with --url" in said
+
+
+def test_what_the_controller_refuses_is_said_in_its_own_words(controller_rig):
+    said = controller_rig.cli("wait", "99", check=2).stderr
+    assert said.startswith("perfrig: can't find the submission 99: there is none") and "/api/" not in said, said
+
+
+def test_another_server_than_a_controller_is_named_as_such(tmp_path):
+    (tmp_path / "token").write_text("none")
+
+    class Elsewhere(http.server.BaseHTTPRequestHandler):
+        status = 404
+
+        def do_GET(self):
+            self.send_response(self.status)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"hello")
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        for Elsewhere.status in (404, 200):
+            url = f"http://127.0.0.1:{server.server_port}"
+            done = subprocess.run([BIN / "perfrig", "--url", url, "--token-file", tmp_path / "token", "status"],
+                                  capture_output=True, text=True, timeout=60)
+            assert done.returncode == 2 and f"what answers at {url} is not a perfrig controller's API" in done.stderr, done
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def test_a_wrong_token_says_what_to_do(controller_rig):
@@ -106,7 +166,8 @@ def test_jenkins_abort_cancels_the_submission(rig):
 def test_machines_list_hold_and_release(rig):
     assert "local" in rig.cli("machines", "list", check=0).stdout
     rig.cli("machines", "hold", "local", "--reason", "firmware update", check=0)
-    assert "firmware update" in rig.cli("machines", "list", check=0).stdout
+    listed = rig.cli("machines", "list", check=0).stdout
+    assert "firmware update" in listed and not re.search(r":\d\d\.\d+Z", listed), listed
     rig.cli("machines", "release", "local", check=0)
     assert json.loads(rig.cli("machines", "show", "local", check=0).stdout)["state"] == "idle"
     assert rig.cli("machines", "show", "nobody-knows", check=2).stderr

@@ -1,17 +1,16 @@
 // perfrig: the command line. Arguments in, calls out; what the commands do stands in controller/cli.
 #include "common/base/file_tree.hpp"
 #include "common/base/printable.hpp"
+#include "controller/cli/arguments.hpp"
 #include "controller/cli/exit_codes.hpp"
 #include "controller/cli/follow.hpp"
 #include "controller/cli/laptop.hpp"
 #include "controller/cli/show.hpp"
 #include "controller/cli/submit.hpp"
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
-#include <map>
 #include <unistd.h>
 
 using namespace perfrig;
@@ -99,9 +98,12 @@ int run(const Options& o) {
         if (!queued) return told(queued.error());
         const std::int64_t id = queued->value("id", std::int64_t{0});
         if (const auto kept = keep_id(o, id); !kept) return told(kept.error());
-        if (!o.quiet)
-            std::cout << "submission " << id << " of " << queued->value("experiment", "") << ", "
-                      << queued->value("run_count", 0) << " runs" << std::endl;
+        if (!o.quiet) {
+            const int runs = queued->value("run_count", 0);
+            const std::string expected = expectation_text(*queued, SystemClock().utc_ns());
+            std::cout << "submission " << id << " of " << queued->value("experiment", "") << ", " << runs
+                      << (runs == 1 ? " run" : " runs") << (expected.empty() ? "" : ", ") << expected << std::endl;
+        }
         const auto ended = follow(client, id, {on_terminal(), o.quiet});
         return ended ? show_end(client, o, id, *ended) : told(ended.error());
     });
@@ -178,7 +180,7 @@ void add_file(CLI::App& command, Options& o) {
 
 void add_submission(CLI::App& command, Options& o) {
     add_file(command, o);
-    command.add_option("--priority", o.submission.priority, "larger goes first")->check(CLI::Range(-1000, 1000));
+    add_priority(command, o.submission.priority);
     command.add_flag("--yes", o.submission.yes, "also where it has 10,000 cells or more");
     command.add_option("--source", o.submission.source, "who or what queues it, as the queue shows it");
     command.add_option("--id-file", o.id_file, "also write the submission's id to this file, as soon as it is queued");
@@ -186,26 +188,18 @@ void add_submission(CLI::App& command, Options& o) {
                        "the same key and file again give the same submission");
 }
 
-void add_format(CLI::App& command, Options& o) {
-    static const std::map<std::string, Format> formats{{"table", Format::table},
-                                                       {"json", Format::json},
-                                                       {"csv", Format::csv},
-                                                       {"csv-runs", Format::csv_runs},
-                                                       {"markdown", Format::markdown}};
-    command.add_option("--format", o.format, "table, json, csv (a row a cell), csv-runs (a row a run) or markdown")
-        ->transform(CLI::CheckedTransformer(formats));
-}
-
 int run_command_line(int argc, char** argv) {
     Options o;
     int exit = exit_good;
-    CLI::App app{"perfrig: benchmarks whose numbers can be defended.\n\n"
-                 "  perfrig up                             a database, a controller and an agent on this machine\n"
-                 "  perfrig run FILE                       queue an experiment, follow it, print its table\n"
-                 "  perfrig run FILE --set phases.measure=4s --junit results.xml\n"
-                 "  perfrig results --format csv           the newest submission's table\n"
-                 "  perfrig down                           ends everything that up started\n\n"
-                 "Exit codes: 0 good, 1 a run failed or was voided, 2 bad input, 3 infrastructure."};
+    CLI::App app{
+        "perfrig: benchmarks whose numbers can be defended.\n\n"
+        "  perfrig up                             a database, a controller and an agent on this machine\n"
+        "  perfrig run FILE                       queue an experiment, follow it, print its table\n"
+        "  perfrig run FILE --set phases.measure=4s --junit results.xml\n"
+        "  perfrig results --format csv           the newest submission's table\n"
+        "  perfrig down                           ends everything that up started\n\n"
+        "Exit codes: 0 good (single runs may have been refused), 1 a run failed or was voided, all were refused,\n"
+        "or the submission was cancelled, 2 bad input, 3 infrastructure (try again)."};
     app.require_subcommand(1);
     app.set_version_flag("--version", std::string("perfrig ") + version);
     app.add_option("--url", o.url, "the controller (else PERFRIG_URL, else what `perfrig up` left)");
@@ -252,7 +246,7 @@ int run_command_line(int argc, char** argv) {
     CLI::App* run_sub =
         command("run", "Queue an experiment, follow it, print its table.", [](Options& opt) { return run(opt); });
     add_submission(*run_sub, o);
-    add_format(*run_sub, o);
+    add_format(*run_sub, o.format);
     run_sub->add_option("--junit", o.junit, "also write a JUnit file, a test case for each run");
     run_sub->add_flag("--quiet", o.quiet, "the table alone");
     CLI::App* submit_sub = command("submit", "Queue an experiment and print its submission's id.",
@@ -261,23 +255,23 @@ int run_command_line(int argc, char** argv) {
     submit_sub->add_flag("--json", o.json, "the whole document");
     CLI::App* wait_sub = command("wait", "Follow a submission to its end and print its table.",
                                  [](Options& opt) { return wait_for(opt); });
-    wait_sub->add_option("submission", o.id, "its id")->required();
+    add_submission_id(*wait_sub, o.id, "its number")->required();
     wait_sub->add_option("--junit", o.junit, "also write a JUnit file, a test case for each run");
     wait_sub->add_flag("--quiet", o.quiet, "the table alone");
-    add_format(*wait_sub, o);
+    add_format(*wait_sub, o.format);
 
-    command("status", "The queue, or one submission.", [](Options& opt) {
+    CLI::App* status_sub = command("status", "The queue, or one submission.", [](Options& opt) {
         return with_client(opt, [&](const Client& client) { return said(status_text(client, opt.id)); });
-    })->add_option("submission", o.id, "its id; without: the newest 30");
-    command("cancel", "Cancel a submission: nothing of it starts any more, what runs is ended.",
-            [](Options& opt) { return cancel(opt); })
-        ->add_option("submission", o.id, "its id")
-        ->required();
-    CLI::App* results_sub = command("results", "The table of a submission; without an id: of the newest.",
+    });
+    add_submission_id(*status_sub, o.id, "its number; without: the newest 30");
+    CLI::App* cancel_sub = command("cancel", "Cancel a submission: nothing of it starts any more, what runs is ended.",
+                                   [](Options& opt) { return cancel(opt); });
+    add_submission_id(*cancel_sub, o.id, "its number")->required();
+    CLI::App* results_sub = command("results", "The table of a submission; without a number: of the newest.",
                                     [](Options& opt) { return results(opt); });
-    results_sub->add_option("submission", o.id, "its id");
+    add_submission_id(*results_sub, o.id, "its number");
     results_sub->add_option("--experiment", o.experiment, "the newest submission of this experiment");
-    add_format(*results_sub, o);
+    add_format(*results_sub, o.format);
 
     CLI::App* machines = app.add_subcommand("machines", "Machines: list, show, hold, release, forget.");
     machines->require_subcommand(1);
@@ -312,7 +306,9 @@ int run_command_line(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
-        return app.exit(e) == 0 ? exit_good : exit_bad_input;
+        if (e.get_exit_code() == 0) return app.exit(e) == 0 ? exit_good : exit_bad_input; // --help, --version
+        std::cerr << printable(refusal_of_arguments(app, e)) << std::endl;
+        return exit_bad_input;
     }
     return exit;
 }
