@@ -39,7 +39,11 @@ Result<Json> parse_json(std::string_view text, std::string_view what) {
     try {
         return Json::parse(text.begin(), text.end());
     } catch (const Json::exception& e) { // the library reports by exception alone
-        return fail(ErrorKind::bad_input, "parse", std::string(what), e.what(), "send valid JSON in UTF-8");
+        std::string why =
+            e.what(); // "[json.exception.parse_error.101] parse error at line 1, ...": its name says nothing
+        if (const auto name_end = why.find("] "); why.starts_with("[json.exception") && name_end != std::string::npos)
+            why.erase(0, name_end + 2);
+        return fail(ErrorKind::bad_input, "parse", std::string(what), std::move(why), "send valid JSON in UTF-8");
     }
 }
 

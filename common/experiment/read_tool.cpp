@@ -116,7 +116,9 @@ void check_durations(const ToolPart& tool, const PhasesPart& phases, const YamlN
         check("measure", phases.measure_ms);
     else if (!tool.ends_by_itself && !(node && node->find("measure")))
         in.fault_at("measure", "phases.measure is missing, and tools." + tool.spec.name + " does not end by itself",
-                    "measure: 30s");
+                    tool.spec.tool == "command"
+                        ? "measure: 30s; or, for a program that ends, ends_by_itself: true in its tool"
+                        : "measure: 30s");
 }
 
 std::map<std::string, std::optional<std::string>> read_kernel_args(const YamlNode& node, Findings& out) {

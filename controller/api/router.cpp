@@ -24,7 +24,9 @@ HttpResponse refusal(int status, const RouteMatch& match, const HttpRequest& htt
         response.headers.set("WWW-Authenticate", "Bearer realm=\"perfrig\"");
         return response;
     }
-    case 404: return problem(404, "there is nothing at " + http.path);
+    case 404:
+        return problem(404, "there is nothing at " + http.path +
+                                (http.segments.size() > 4 ? " (a '/' that belongs to a name is written %2F)" : ""));
     case 405: {
         HttpResponse response;
         response.status = 204;

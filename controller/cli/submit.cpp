@@ -58,9 +58,9 @@ std::string levels_text(const Experiment& experiment, const Cell& cell) {
 
 void print_plan(const Experiment& experiment, const Plan& plan) {
     constexpr std::uint32_t most_lines = 200; // of each block; the rest is counted
-    std::cout << experiment.name << ": " << plan.cells.size() << " cells, " << plan.runs.size() << " runs in "
-              << plan.blocks.size() << (plan.blocks.size() == 1 ? " block, " : " blocks, ")
-              << to_string(experiment.order);
+    std::cout << experiment.name << ": " << plan.cells.size() << (plan.cells.size() == 1 ? " cell, " : " cells, ")
+              << plan.runs.size() << (plan.runs.size() == 1 ? " run in " : " runs in ") << plan.blocks.size()
+              << (plan.blocks.size() == 1 ? " block, " : " blocks, ") << to_string(experiment.order);
     if (experiment.order == RunOrder::random) std::cout << " (seed " << plan.seed << ")";
     std::cout << ", " << (plan.expected_is_lower_bound ? "at least " : "about ")
               << format_duration(Nanoseconds(static_cast<std::int64_t>(plan.expected_seconds) * 1'000'000'000)) << "\n";

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import tempfile
 
+import experiments
 from rig import AGENT_USER, AM_ROOT, BIN, WORKLOAD_USER, free_port
 
 USERS = ["--user", AGENT_USER, "--workload-user", WORKLOAD_USER] if AM_ROOT else []
@@ -35,7 +36,10 @@ def test_up_can_be_called_twice_at_once_and_moves_only_when_it_is_down():
         assert all("perfrig is up" in ended(process, 0) for process in both)
         assert "perfrig down" in ended(start(folder, second), 2)
         assert call(folder, "machines", "list").returncode == 0  # still at the first address
-        assert call(folder, "down").returncode == 0
+        (folder / "long.yaml").write_text(experiments.command("sleep 60"))
+        assert call(folder, "submit", folder / "long.yaml").returncode == 0
+        down = call(folder, "down")
+        assert down.returncode == 0 and "submission 1 is unfinished; it goes on at the next up" in down.stdout, down
         ended(start(folder, second), 0)  # with the agent, which up waits for
         assert second in (folder / "agent.yaml").read_text()
     finally:
