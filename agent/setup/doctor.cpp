@@ -140,8 +140,17 @@ std::vector<Diagnosis> examine_placement(const AgentConfig& config, const FileTr
     for (const auto& [role, cpus] : config.profile.roles)
         roles += (roles.empty() ? "" : ", ") + role + " " + cpus.text();
     out.push_back({Grade::good, "profile", roles, ""});
+    std::string shared; // one line for all pairs of roles that share CPUs by the profile's own word
     for (const PlacementFault& fault : check_placement(config.profile.roles, config.profile.share, *topology))
-        out.push_back({fault.refusal ? Grade::bad : Grade::note, "profile", fault.message, fault.remedy});
+        if (fault.kind == PlacementFaultKind::shared)
+            shared +=
+                (shared.empty() ? "" : ", ") + fault.role + " and " + fault.other_role + " CPU " + fault.cpus.text();
+        else
+            out.push_back({fault.refusal ? Grade::bad : Grade::note, "profile", fault.message, fault.remedy});
+    if (!shared.empty())
+        out.push_back({Grade::note, "profile",
+                       "as its `share` allows, roles share: " + shared + ", and every run says so",
+                       "give them CPUs of their own for numbers that don't disturb each other"});
     return out;
 }
 

@@ -78,3 +78,16 @@ TEST_CASE("what perfrig up wrote is found where it was told to write, and said t
     ::unsetenv("PERFRIG_DIR");
     std::filesystem::remove_all(folder);
 }
+
+TEST_CASE("roles that share CPUs by the profile's word are one note, however many pairs they make") {
+    const auto config = config_of("name: a\nprofile: {roles: {app: \"0\", db: \"0\", load: \"0\"}, "
+                                  "share: [[app, db, load]]}\n",
+                                  "agent.yaml");
+    int notes = 0;
+    for (const Diagnosis& d : examine_machine(config, FileTree()))
+        if (d.what == "profile" && d.grade == Diagnosis::Grade::note) {
+            ++notes;
+            CHECK(d.text.find("app and db CPU 0, app and load CPU 0, db and load CPU 0") != std::string::npos);
+        }
+    CHECK(notes == 1);
+}
